@@ -1,0 +1,1 @@
+"""The `arena` command, a module a subcommand."""

@@ -1,0 +1,1 @@
+"""Benchmarks: ratios beside the peers in one run, CPU seconds. `make bench` runs them all."""

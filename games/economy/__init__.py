@@ -1,0 +1,1 @@
+"""Bargaining and social dilemmas."""

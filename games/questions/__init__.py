@@ -1,0 +1,1 @@
+"""Question families with a verifier."""

@@ -1,0 +1,1 @@
+"""Word games and their lists."""
