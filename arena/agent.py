@@ -1,0 +1,135 @@
+"""Agents: how a policy is asked. An agent is given a `View` and answers with a `Reply`, plainly or awaitably.
+
+An agent keeps nothing between calls but what it puts into `view.memory`, so one object plays a thousand
+games at once.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Sequence
+from random import Random
+from typing import Any
+
+import msgspec
+
+from arena.game import Action, Event, Game, Player
+
+__all__ = ["Agent", "AgentError", "Call", "Reply", "View", "seat_rng"]
+
+
+class AgentError(RuntimeError):
+    """The agent could not answer, and it is not the player's fault (server down, our own bug): the episode is void."""
+
+
+class Call(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One request to a model or a private tool inside a turn."""
+
+    kind: str
+    """What was asked, such as "generate" or "tool"."""
+    sent: str = ""
+    received: str = ""
+    prompt_ids: tuple[int, ...] = ()
+    completion_ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+    """One for each completion id, or none."""
+    logprob_kind: str = ""
+    finish_reason: str = ""
+    usage: dict[str, float] = {}
+    weight_versions: tuple[tuple[int, str], ...] = ()
+    """(index of the first completion id, weight version) of every span."""
+
+
+class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a policy answered: the text the referee reads, and what is worth recording beside it."""
+
+    text: str
+    reasoning: str = ""
+    truncated: bool = False
+    """The answer was cut (out of tokens): the player's fault."""
+    calls: tuple[Call, ...] = ()
+
+
+def seat_rng(seed: int, player: Player) -> Random:
+    """The private generator of a seat: another stream than the deal's `Random(seed)` for every seed below 2**64."""
+    return Random((1 << 64) + (seed << 8) + player)
+
+
+class View(msgspec.Struct):
+    """All that one seat may know at its turn.
+
+    `memory` is the seat's own for the episode; `rng` its private generator (made when first
+    asked for, and kept in `memory["rng"]`).
+    """
+
+    player: Player
+    observation: str
+    legal_actions: tuple[Action, ...] | None
+    """Every legal action, or None: open text (or a referee who does not show the list)."""
+    memory: dict[str, Any]
+    note: str = ""
+    """The referee's word about the seat's last try, "" at the first."""
+    ply: int = 0
+    _game: Game | None = None
+    _seed: int = 0
+
+    @property
+    def rules(self) -> str:
+        """How to play, for this seat and these options."""
+        return self.game.rules(self.player)
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """The history this seat has seen, the whole episode's."""
+        return self.game.events(self.player)
+
+    @property
+    def players(self) -> int:
+        """The number of seats."""
+        return self.game.players
+
+    @property
+    def game(self) -> Game:
+        """The true position. It is the match's: an agent that reads more of it than a View shows, cheats."""
+        if self._game is None:
+            raise AgentError("this view carries no position")
+        return self._game
+
+    @property
+    def rng(self) -> Random:
+        """The seat's private generator: the same seed and seat give the same stream."""
+        rng: Random | None = self.memory.get("rng")
+        if rng is None:
+            rng = self.memory["rng"] = seat_rng(self._seed, self.player)
+        return rng
+
+    def sample_state(self, rng: Random) -> Game:
+        """A full position that agrees with what the seat knows: what a search may look into.
+
+        The true one where nothing is hidden, its chance reseeded; else `determinize`.
+        """
+        return self.game.determinize(self.player, rng)
+
+    def sample_action(self, rng: Random | None = None) -> Action:
+        """A random legal action."""
+        return self.game.sample_action(self.player, rng or self.rng)
+
+    def fallback(self) -> Action | None:
+        """The game's harmless action for a seat that does not answer, or None."""
+        return self.game.fallback(self.player)
+
+
+class Agent(ABC):
+    """A policy. Write `act`, plain or `async`."""
+
+    name: str = ""
+    """What records and leaderboards call it; the registry sets it to the spec string."""
+    blocking: bool = False
+    """It computes for long (a search): it is asked in a worker process, never in the event loop."""
+    served: bool = False
+    """Out of time is the server's fault (void), not the player's (forfeit)."""
+
+    @abstractmethod
+    def act(self, view: View) -> Reply | Awaitable[Reply]:
+        """The answer of the seat `view.player`. An exception makes the episode void."""
+
+    def close(self) -> None:  # noqa: B027 - most agents hold nothing
+        """Let go of connections or processes."""

@@ -1,0 +1,294 @@
+"""Episode: the one record of a match, from which every other format is a view; written, read, checked, replayed."""
+
+import io
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import blake2b
+from itertools import pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import msgspec
+import zstandard
+
+from arena.agent import Call
+from arena.game import Action, Game, Player
+from arena.referee import Referee, Verdict
+from arena.registry import make_game
+from arena.text import show
+
+__all__ = [
+    "SCHEMA",
+    "Attempt",
+    "Episode",
+    "EpisodeError",
+    "Outcome",
+    "Seat",
+    "Turn",
+    "Writer",
+    "link",
+    "read",
+    "replay",
+    "shown_to",
+    "validate",
+    "write",
+]
+
+SCHEMA = 1
+Outcome = Literal["terminated", "truncated", "void"]
+
+
+class EpisodeError(ValueError):
+    """A record that contradicts itself, or play that does not repeat."""
+
+
+class Attempt(msgspec.Struct, omit_defaults=True):
+    """One reply of a seat and what the referee made of it."""
+
+    raw: str
+    verdict: Verdict = "legal"
+    reason: str = ""
+    reasoning: str = ""
+    latency: float = 0.0
+    """Seconds."""
+    calls: tuple[Call, ...] = ()
+
+
+class Turn(msgspec.Struct, omit_defaults=True):
+    """One seat's part in one ply."""
+
+    ply: int
+    seat: Player
+    observation: str
+    action: Action | None
+    """What was played: the seat's own action, or the one substituted for it; None: the forfeit that ended the game."""
+    attempts: tuple[Attempt, ...]
+    """In order; empty for a seat that was vacated by an earlier forfeit or belongs to the house."""
+    legal: int | None = None
+    """The size of the legal list (replay gives the list back); None: open text."""
+    events: tuple[str, ...] = ()
+    """What happened since the seat's last turn, as it was shown."""
+    reward: float = 0.0
+    """What the seat earned from here to its next turn, or to the end."""
+    hash: str = ""
+    """Link of the chain over (previous link, seat, events and observation, action)."""
+
+
+class Seat(msgspec.Struct, omit_defaults=True):
+    """Who sat there, and with what."""
+
+    agent: str
+    role: str = ""
+    rules: str = ""
+    model: str = ""
+    weight_version: str = ""
+    tokenizer_hash: str = ""
+    template_hash: str = ""
+    sampling: dict[str, Any] = {}
+    trainable: bool = True
+
+
+class Episode(msgspec.Struct, omit_defaults=True):
+    """One match from its seed to its returns."""
+
+    id: str
+    env: str
+    seed: int
+    outcome: Outcome
+    returns: tuple[float, ...] | None
+    """Of every seat; None: void."""
+    seats: tuple[Seat, ...]
+    turns: list[Turn]
+    options: dict[str, Any] = {}
+    referee: Referee = Referee()
+    reason: str = ""
+    """Why it is truncated or void."""
+    forfeits: tuple[Player, ...] = ()
+    scores: tuple[dict[str, float], ...] = ()
+    """Named parts of each seat's return, where the game gives any."""
+    final: tuple[str, ...] = ()
+    """What each seat was shown at the end: events since its last turn, then the observation."""
+    started: float = 0.0
+    """Seconds since the epoch."""
+    ended: float = 0.0
+    group_id: str = ""
+    match_id: str = ""
+    versions: dict[str, str] = {}
+    gaps: tuple[str, ...] = ()
+    """What could not be recorded."""
+    schema: int = SCHEMA
+
+
+def link(previous: bytes, seat: Player, shown: str, action: Action | None) -> bytes:
+    """The next link of the hash chain (16 bytes)."""
+    body = f"{seat} {len(shown)} {shown}{'' if action is None else action}"
+    return blake2b(previous + body.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def shown_to(game: Game, player: Player, since: int) -> tuple[tuple[str, ...], str]:
+    """Events from number `since` on, as shown to the seat, and its observation."""
+    return tuple([show(event) for event in game.events(player)[since:]]), game.observation(player)
+
+
+def validate(episode: Episode) -> None:
+    """Raise EpisodeError where the record contradicts itself."""
+    for rule, holds in _INVARIANTS.items():
+        if not holds(episode):
+            raise EpisodeError(f"episode {episode.id or '?'}: {rule}")
+
+
+def _paid(episode: Episode) -> bool:
+    if episode.outcome == "void":
+        return episode.returns is None
+    return episode.returns is not None and len(episode.returns) == len(episode.seats)
+
+
+def _seats_known(episode: Episode) -> bool:
+    known = range(len(episode.seats))
+    return all(turn.seat in known for turn in episode.turns) and all(seat in known for seat in episode.forfeits)
+
+
+def _logprobs_fit(episode: Episode) -> bool:
+    calls = [call for turn in episode.turns for attempt in turn.attempts for call in attempt.calls]
+    return all(not call.logprobs or len(call.logprobs) == len(call.completion_ids) for call in calls)
+
+
+def _reasoned(episode: Episode) -> bool:
+    return episode.outcome == "terminated" or bool(episode.reason)
+
+
+def _in_order(episode: Episode) -> bool:
+    return all(a.ply <= b.ply for a, b in pairwise(episode.turns))
+
+
+def _end_kept(episode: Episode) -> bool:
+    return episode.outcome == "void" or len(episode.final) == len(episode.seats)
+
+
+def _this_schema(episode: Episode) -> bool:
+    return episode.schema == SCHEMA
+
+
+_INVARIANTS: dict[str, Callable[[Episode], bool]] = {
+    f"its schema is not {SCHEMA}": _this_schema,
+    "every seat is paid unless it is void": _paid,
+    "truncated and void have a reason": _reasoned,
+    "turns and forfeits name seats that exist": _seats_known,
+    "plies never go back": _in_order,
+    "logprobs and completion ids have equal lengths": _logprobs_fit,
+    "what was shown at the end is kept": _end_kept,
+}
+
+
+def replay(episode: Episode, game: type[Game] | None = None) -> Game:
+    """Play the recorded actions again and compare, hash by hash; the final position comes back.
+
+    `game`: the class of a game that is not registered. Seed, options and actions must give the same views,
+    the same links and the same returns.
+    Raises EpisodeError at the first difference.
+    """
+    validate(episode)
+    state = make_game(game or episode.env, episode.seed, episode.options)
+    seen = [0] * state.players
+    chain, at = b"", 0
+    while at < len(episode.turns):
+        acting = state.to_act()
+        turns = episode.turns[at : at + len(acting)]
+        if tuple([turn.seat for turn in turns]) != acting:
+            raise EpisodeError(f"turn {at}: to act are {acting}, recorded {tuple([turn.seat for turn in turns])}")
+        for turn in turns:
+            chain = _same(state, turn, chain, seen, at)
+        at += len(turns)
+        actions = {turn.seat: turn.action for turn in turns if turn.action is not None}
+        if len(actions) == len(turns):
+            state = state.apply(actions)
+    _compare_end(episode, state)
+    return state
+
+
+def _same(game: Game, turn: Turn, chain: bytes, seen: list[int], at: int) -> bytes:
+    events, observation = shown_to(game, turn.seat, seen[turn.seat])
+    seen[turn.seat] += len(events)
+    if (events, observation) != (turn.events, turn.observation):
+        raise EpisodeError(f"turn {at}: seat {turn.seat} now sees something else")
+    chain = link(chain, turn.seat, "\n".join((*events, observation)), turn.action)
+    if chain.hex() != turn.hash:
+        raise EpisodeError(f"turn {at}: hash {chain.hex()} is not the recorded {turn.hash}")
+    return chain
+
+
+def _compare_end(episode: Episode, game: Game) -> None:
+    if episode.outcome == "void":
+        return
+    cut_short = episode.outcome == "truncated" or (bool(episode.forfeits) and Referee.ends(game))
+    if game.to_act() and not cut_short:
+        raise EpisodeError(f"the recorded actions end before the game does: seats {game.to_act()} are to act")
+    returns = Referee.settle(game, episode.forfeits)
+    if returns != episode.returns:
+        raise EpisodeError(f"returns {returns} are not the recorded {episode.returns}")
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Episode)
+
+
+class Writer:
+    """Appends episodes to a file, one JSON line each; a name that ends in `.zst` is compressed (zstd).
+
+    >>> with Writer("/dev/null") as out:
+    ...     out.count
+    0
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.count = 0
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        file = self.path.open("ab")
+        compressed = self.path.suffix == ".zst"
+        self._file = zstandard.ZstdCompressor().stream_writer(file, closefd=True) if compressed else file
+
+    def write(self, episode: Episode) -> None:
+        """Append one episode."""
+        self._file.write(_encoder.encode(episode) + b"\n")
+        self.count += 1
+
+    def close(self) -> None:
+        """Flush and close the file."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def write(path: str | Path, episodes: Iterable[Episode]) -> int:
+    """Append the episodes to a `.jsonl` or `.jsonl.zst` file; how many there were."""
+    with Writer(path) as out:
+        for episode in episodes:
+            out.write(episode)
+    return out.count
+
+
+def read(path: str | Path) -> Iterator[Episode]:
+    """The episodes of a file that `write` made. Raises EpisodeError with the number of a line that is none."""
+    path = Path(path)
+    with path.open("rb") as file:
+        lines: Iterable[bytes] = file
+        if path.suffix == ".zst":
+            stream = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+            lines = io.BufferedReader(stream)
+        try:
+            for number, line in enumerate(lines, 1):
+                yield _decode(line, f"{path}:{number}")
+        except zstandard.ZstdError as error:
+            raise EpisodeError(f"{path} is not a zstd file: {error}") from error
+
+
+def _decode(line: bytes, where: str) -> Episode:
+    try:
+        return _decoder.decode(line)
+    except msgspec.DecodeError as error:
+        raise EpisodeError(f"{where}: not an episode: {error}") from error

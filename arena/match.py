@@ -1,0 +1,361 @@
+"""The match loop, the only one there is: one episode between agents, thousands at once in one process."""
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Mapping, Sequence
+from concurrent.futures import Executor
+from functools import lru_cache
+from inspect import iscoroutinefunction
+from platform import python_version
+from random import Random
+from typing import Any
+
+from arena.agent import Agent, Reply, View
+from arena.episode import Attempt, Episode, Outcome, Seat, Turn, link
+from arena.game import Action, Game, IllegalAction, LiveGame, Player
+from arena.referee import Reading, Referee
+from arena.registry import id_of, make_agent, make_game
+from arena.text import show
+from arena.version import __version__
+
+__all__ = ["VERSIONS", "HouseAgent", "play", "play_sync"]
+
+VERSIONS = {"arena": __version__, "python": python_version()}
+_LEGAL = Reading("legal")
+_clock = time.perf_counter
+
+
+class HouseAgent(Agent):
+    """Holds a seat of the house: plays the game's `fallback`, else a sample."""
+
+    name = "house"
+
+    def act(self, view: View) -> Reply:
+        """See `Agent.act`."""
+        action = view.fallback()
+        return Reply(view.sample_action() if action is None else action)
+
+
+async def play(
+    game: str | type[Game],
+    agents: Sequence[str | Agent],
+    seed: int = 0,
+    options: Mapping[str, Any] | None = None,
+    referee: Referee | None = None,
+    *,
+    deadline: float | None = None,
+    turn_seconds: float | None = None,
+    max_turns: int | None = None,
+    pool: Executor | None = None,
+    group_id: str = "",
+    match_id: str = "",
+) -> Episode:
+    """Play one match and record it.
+
+    `agents`: one for each seat (or for each seat that is not the house's), objects or spec strings. `deadline`:
+    seconds for the whole episode; then it is void. `turn_seconds`: for one answer; then a local agent has
+    forfeited, and a served one makes the episode void. `max_turns`: plies; then the episode is truncated.
+    Blocking agents are asked in `pool` (a process pool), without one in a thread.
+
+    An agent that raises makes the episode void, with the reason in it. Raises ValueError for bad arguments only.
+    """
+    table = _table(game, agents, seed, options, referee or Referee(), group_id, match_id)
+    table.turn_seconds, table.pool, table.in_loop = turn_seconds, pool, True
+    if deadline is None:
+        return await table.play(max_turns)
+    try:
+        async with asyncio.timeout(deadline):
+            return await table.play(max_turns)
+    except TimeoutError:
+        return table.episode("void", f"deadline of {deadline} s passed at ply {table.ply}")
+
+
+def play_sync(
+    game: str | type[Game],
+    agents: Sequence[str | Agent],
+    seed: int = 0,
+    options: Mapping[str, Any] | None = None,
+    referee: Referee | None = None,
+    *,
+    deadline: float | None = None,
+    turn_seconds: float | None = None,
+    max_turns: int | None = None,
+) -> Episode:
+    """Play one match from plain code; the arguments are those of `play`.
+
+    Plain agents are asked directly, without an event loop; `async` agents and time limits bring one.
+
+    >>> play_sync("TicTacToe-v0", ["first", "first"]).returns
+    (1.0, -1.0)
+    """
+    held = [make_agent(agent) for agent in agents]
+    timed = deadline is not None or turn_seconds is not None
+    if timed or any(iscoroutinefunction(agent.act) for agent in held):
+        limits = {"deadline": deadline, "turn_seconds": turn_seconds, "max_turns": max_turns}
+        return asyncio.run(play(game, held, seed, options, referee, **limits))  # type: ignore[arg-type]  # by name
+    coroutine = _table(game, held, seed, options, referee or Referee(), "", "").play(max_turns)
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        episode: Episode = stop.value
+        return episode
+    coroutine.close()
+    raise TypeError("an agent's act() returned an awaitable but is not `async def`; await arena.match.play instead")
+
+
+def _table(
+    game: str | type[Game],
+    agents: Sequence[str | Agent],
+    seed: int,
+    options: Mapping[str, Any] | None,
+    referee: Referee,
+    group_id: str,
+    match_id: str,
+) -> "_Table":
+    if type(seed) is not int or not 0 <= seed < 1 << 64:
+        raise ValueError(f"seed={seed!r}: allowed are 0 to 2**64 - 1")
+    given = dict(options or {})
+    state = make_game(game, seed, given)
+    seated = _seated(state, [make_agent(agent) for agent in agents])
+    table = _Table(id_of(game), state, seated, seed, given, referee)
+    table.group_id, table.match_id = group_id, match_id
+    return table
+
+
+def _seated(state: Game, agents: list[Agent]) -> list[Agent]:
+    """An agent a seat; the house's seats are filled where agents were given for the others only."""
+    if len(agents) == state.players:
+        return agents
+    if state.house and len(agents) == state.players - len(state.house):
+        free = iter(agents)
+        return [HouseAgent() if p in state.house else next(free) for p in range(state.players)]
+    raise ValueError(f"{type(state).__name__} has {state.players} seats, {len(agents)} agents were given")
+
+
+@lru_cache(maxsize=1024)
+def _rules(game: type[Game], options: tuple[tuple[str, Any], ...]) -> tuple[str, ...]:
+    """The rules text of every seat: it depends on the options only, so records share it."""
+    template = make_game(game, 0, dict(options))
+    return tuple([template.rules(p) for p in range(template.players)])
+
+
+class _Table:
+    """One match in progress."""
+
+    __slots__ = (
+        "agents", "chain", "earned", "env", "forfeits", "group_id", "in_loop", "last", "match_id", "memories",
+        "options", "plain", "ply", "pool", "referee", "seed", "seen", "spare", "started", "state", "talks",
+        "turn_seconds", "turns",
+    )  # fmt: skip
+
+    def __init__(
+        self, env: str, state: Game, agents: list[Agent], seed: int, options: dict[str, Any], referee: Referee
+    ) -> None:
+        seats = state.players
+        self.env, self.state, self.agents, self.seed = env, state, agents, seed
+        self.options, self.referee = options, referee
+        self.turns: list[Turn] = []
+        self.last: list[Turn | None] = [None] * seats
+        self.memories: list[dict[str, Any]] = [{} for _ in range(seats)]
+        self.seen = [0] * seats
+        self.talks = type(state).events is not Game.events
+        self.plain = not any(agent.blocking or iscoroutinefunction(agent.act) for agent in agents)
+        self.forfeits: list[Player] = []
+        self.spare: Random | None = None
+        self.earned = state.returns()
+        self.ply, self.chain, self.started = 0, b"", time.time()
+        self.turn_seconds: float | None = None
+        self.pool: Executor | None = None
+        self.in_loop = False
+        self.group_id = self.match_id = ""
+
+    async def play(self, max_turns: int | None) -> Episode:
+        """Until it is over, cut, or void."""
+        try:
+            while acting := self.state.to_act():
+                if max_turns is not None and self.ply >= max_turns:
+                    return self.episode("truncated", f"{max_turns} plies were played")
+                actions = await self._answers(acting)
+                if self.forfeits and self.referee.ends(self.state):
+                    break
+                self.state = await self._applied(actions)
+                self._pay(self.state.returns())
+                self.ply += 1
+            self._pay(self.referee.settle(self.state, self.forfeits))
+            return self.episode("terminated", "")
+        except Exception as error:  # noqa: BLE001 - whatever fails here is not the player's fault: void, and said
+            return self.episode("void", _reason(error))
+        finally:
+            if isinstance(self.state, LiveGame):
+                self.state.close()
+
+    async def _answers(self, acting: tuple[Player, ...]) -> dict[Player, Action]:
+        """One action of every seat to act; seats that may wait are asked at once."""
+        if self.plain or len(acting) == 1 or not self.in_loop:
+            turns = [await self._turn(player) for player in acting]
+        else:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._turn(player)) for player in acting]
+            turns = [task.result() for task in tasks]
+        for turn in turns:
+            shown = "\n".join((*turn.events, turn.observation)) if turn.events else turn.observation
+            self.chain = link(self.chain, turn.seat, shown, turn.action)
+            turn.hash = self.chain.hex()
+            self.last[turn.seat] = turn
+        self.turns += turns
+        return {turn.seat: turn.action for turn in turns if turn.action is not None}
+
+    async def _turn(self, player: Player) -> Turn:
+        state = self.state
+        events = self._news(player) if self.talks else ()
+        observation, legal = state.observation(player), state.legal_actions(player)
+        count = None if legal is None else len(legal)
+        if player in self.forfeits:
+            return Turn(self.ply, player, observation, self._substitute(player), (), count, events)
+        shown = legal if self.referee.show_legal else None
+        view = View(player, observation, shown, self.memories[player], "", self.ply, state, self.seed)
+        action, attempts = await self._attempts(view, legal)
+        if action is None:
+            action = self._wrong(player)
+        return Turn(self.ply, player, observation, action, attempts, count, events)
+
+    async def _attempts(
+        self, view: View, legal: tuple[Action, ...] | None
+    ) -> tuple[Action | None, tuple[Attempt, ...]]:
+        """Ask until the referee accepts or the retries are used up."""
+        attempts: tuple[Attempt, ...] = ()
+        for left in range(self.referee.retries, -1, -1):
+            start = _clock()
+            try:
+                reply = await self._reply(view)
+            except TimeoutError:
+                if self.agents[view.player].served:
+                    raise
+                reason = f"no answer within {self.turn_seconds} s"
+                return None, (*attempts, Attempt("", "truncated", reason, "", _clock() - start))
+            took = _clock() - start
+            if legal is not None and reply.text in legal and not reply.truncated:
+                return reply.text, (*attempts, Attempt(reply.text, "legal", "", reply.reasoning, took, reply.calls))
+            reading = self._read(view.player, reply)
+            told = (reading.verdict, reading.reason, reply.reasoning, took, reply.calls)
+            attempts = (*attempts, Attempt(reply.text, *told))
+            if reading.action is not None:
+                return reading.action, attempts
+            if left:
+                view.note = self.referee.note(self.state, view.player, reading)
+        return None, attempts
+
+    def _read(self, player: Player, reply: Reply) -> Reading:
+        if reply.truncated:
+            return Reading("truncated", None, "the reply was cut off before it ended")
+        return self.referee.read(self.state, player, reply.text)
+
+    async def _reply(self, view: View) -> Reply:
+        agent = self.agents[view.player]
+        if agent.blocking and self.in_loop:
+            reply: Reply | Awaitable[Reply] = self._in_worker(agent, view)
+        else:
+            reply = agent.act(view)
+        if isinstance(reply, Reply):
+            return reply
+        if not isinstance(reply, Awaitable):
+            raise TypeError(f"agent {agent.name!r} must return a Reply, got {type(reply).__name__}")
+        if self.turn_seconds is None:
+            return await reply
+        async with asyncio.timeout(self.turn_seconds):
+            return await reply
+
+    async def _in_worker(self, agent: Agent, view: View) -> Reply:
+        """In the pool, where memory (the generator in it too) travels there and back; else in a thread."""
+        if self.pool is None:
+            answer = await asyncio.to_thread(agent.act, view)
+            return answer if isinstance(answer, Reply) else await answer
+        view.rng  # noqa: B018 - made here, so that the stream goes on from turn to turn
+        reply, memory = await asyncio.get_running_loop().run_in_executor(self.pool, _act, agent, view)
+        view.memory.update(memory)
+        return reply
+
+    def _wrong(self, player: Player) -> Action | None:
+        """What is played after the last wrong try; None: the game ends here."""
+        if self.referee.illegal == "forfeit":
+            self.forfeits.append(player)
+            if self.referee.ends(self.state):
+                return None
+        return self._substitute(player)
+
+    def _substitute(self, player: Player) -> Action:
+        if self.spare is None:
+            self.spare = Random((2 << 64) + self.seed)
+        return self.referee.substitute(self.state, player, self.spare)
+
+    def _news(self, player: Player) -> tuple[str, ...]:
+        events = self.state.events(player)
+        since, self.seen[player] = self.seen[player], len(events)
+        return tuple([show(event) for event in events[since:]]) if since < len(events) else ()
+
+    async def _applied(self, actions: dict[Player, Action]) -> Game:
+        if isinstance(self.state, LiveGame) and self.in_loop:
+            return await asyncio.to_thread(self.state.apply, actions)
+        return self.state.apply(actions)
+
+    def _pay(self, returns: tuple[float, ...]) -> None:
+        """Credit what changed to each seat's last turn."""
+        if returns == self.earned:
+            return
+        for turn, now, before in zip(self.last, returns, self.earned, strict=True):
+            if turn is not None:
+                turn.reward += now - before
+        self.earned = returns
+
+    def episode(self, outcome: Outcome, reason: str) -> Episode:
+        """The record as it stands."""
+        state, seats = self.state, range(self.state.players)
+        void = outcome == "void"
+        scores = tuple([dict(state.scores(p)) for p in seats])
+        return Episode(
+            id=os.urandom(8).hex(),
+            env=self.env,
+            seed=self.seed,
+            outcome=outcome,
+            returns=None if void else self.earned,
+            seats=self._seats(),
+            turns=self.turns,
+            options=self.options,
+            referee=self.referee,
+            reason=reason,
+            forfeits=tuple(sorted(self.forfeits)),
+            scores=scores if any(scores) else (),
+            final=() if void else tuple(["\n".join((*self._news(p), state.observation(p))) for p in seats]),
+            started=self.started,
+            ended=time.time(),
+            group_id=self.group_id,
+            match_id=self.match_id,
+            versions=VERSIONS,
+        )
+
+    def _seats(self) -> tuple[Seat, ...]:
+        state = self.state
+        rules = _rules(type(state), tuple(sorted(self.options.items()))) if _hashable(self.options) else None
+        texts = rules or tuple([state.rules(p) for p in range(state.players)])
+        return tuple([Seat(agent.name, state.role(p), texts[p]) for p, agent in enumerate(self.agents)])
+
+
+def _hashable(options: dict[str, Any]) -> bool:
+    return not any(isinstance(value, list | dict) for value in options.values())
+
+
+def _act(agent: Agent, view: View) -> tuple[Reply, dict[str, Any]]:
+    """In a worker process: the answer, and the seat's memory as it is now."""
+    reply = agent.act(view)
+    if not isinstance(reply, Reply):
+        raise TypeError(f"blocking agent {agent.name!r} must return a Reply at once")
+    return reply, view.memory
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, BaseExceptionGroup):
+        return _reason(error.exceptions[0])
+    if isinstance(error, IllegalAction):
+        return f"the game refused an action it had listed: {error}"
+    return f"{type(error).__name__}: {error}"[:2000]

@@ -1,0 +1,223 @@
+"""The referee: what a free text means as an action, and what a wrong one costs. Every face and match uses it."""
+
+import re
+from collections.abc import Collection, Sequence
+from random import Random
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from arena.game import Action, Game, IllegalAction, Player, TurnGame
+from arena.text import clean, quote
+
+__all__ = ["DEFAULT_MARKS", "ILLEGAL", "MARKS", "Reading", "Referee", "Verdict"]
+
+Verdict = Literal["legal", "illegal", "unreadable", "truncated"]
+Illegal = Literal["forfeit", "random", "fallback"]
+ILLEGAL: tuple[Illegal, ...] = ("forfeit", "random", "fallback")
+MARKS = ("answer", "boxed", "final", "bracket")
+DEFAULT_MARKS = MARKS
+_READ = 100_000  # characters of a reply that are looked at: its end, where the answer is
+_QUOTED = 80  # characters of a wrong action that a reason repeats
+_LISTED = 100  # legal actions that a note lists
+_THINK = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
+_FINAL = re.compile(r"final answer[ \t]{0,8}(?::|is)[ \t]{0,8}", re.IGNORECASE)
+
+
+class Reading(NamedTuple):
+    """What the referee made of one text."""
+
+    verdict: Verdict
+    action: Action | None = None
+    reason: str = ""
+
+
+class Referee(msgspec.Struct, frozen=True):
+    """How replies are read and what an unreadable or illegal one costs.
+
+    `retries` are per turn; after them the seat forfeits, or a `random` or `fallback` action is played for it.
+    `show_legal`: whether players see the list of legal actions (in a View, in `info`, in a note). `marks` are the
+    ways to point at the action in a longer text, tried in order; of several of one kind the last one counts.
+    """
+
+    illegal: Illegal = "forfeit"
+    retries: int = 0
+    show_legal: bool = True
+    marks: tuple[str, ...] = DEFAULT_MARKS
+    marks_first: bool = False
+    """Look for marks before the whole text is tried (LLM agents)."""
+
+    def __post_init__(self) -> None:
+        if self.illegal not in ILLEGAL:
+            raise ValueError(f"illegal={self.illegal!r}: allowed are {', '.join(ILLEGAL)}")
+        if type(self.retries) is not int or not 0 <= self.retries <= 100:
+            raise ValueError(f"retries={self.retries!r}: allowed are 0 to 100")
+        if bad := set(self.marks) - set(MARKS):
+            raise ValueError(f"marks={sorted(bad)}: allowed are {', '.join(MARKS)}")
+
+    def read(self, game: Game, player: Player, text: str) -> Reading:
+        """Read a reply of a seat that is to act. Linear in the text; never raises for any `str`."""
+        if type(text) is not str:
+            if not isinstance(text, str):
+                raise TypeError(f"an action is a str, got {type(text).__name__}")
+            text = str(text)
+        legal = game.legal_actions(player)
+        if legal is None:
+            return self._read_open(game, player, text)
+        if text in legal:
+            return Reading("legal", text)
+        return self._read_listed(game, player, text, legal)
+
+    def _read_open(self, game: Game, player: Player, text: str) -> Reading:
+        """Open text is passed whole; the game's own form of it is tried too."""
+        limit = game.max_action()
+        spoken = clean(text[-_READ:] if len(text) > _READ else text)
+        spoken = _without_thoughts(spoken).strip() if "think" in spoken else spoken.strip()
+        if len(spoken) > limit or len(text) > _READ:
+            return Reading("unreadable", None, f"write at most {limit} characters (you wrote {len(text)})")
+        reason = ""
+        for candidate in dict.fromkeys((spoken, game.normalize(spoken, player))):
+            try:
+                game.check(player, candidate)
+            except IllegalAction as error:
+                reason = reason or error.reason
+            else:
+                return Reading("legal", candidate)
+        return Reading("illegal", None, reason[:500])
+
+    def _read_listed(self, game: Game, player: Player, text: str, legal: Sequence[Action]) -> Reading:
+        spoken = _without_thoughts(clean(text[-_READ:])).strip()
+        marked = _marked(spoken, self.marks)
+        whole = [spoken] if len(spoken) <= game.max_action() else []
+        candidates = [*marked, *whole] if self.marks_first else [*whole, *marked]
+        for candidate in candidates:
+            for form in (candidate, folded := _fold(candidate), game.normalize(folded, player)):
+                if form in legal:
+                    return Reading("legal", form)
+        if not candidates or (not marked and "\n" in spoken):
+            return Reading("unreadable", None, "no action could be read in the reply")
+        wrong = (marked or whole)[0]
+        return Reading("illegal", None, self._why(game, player, wrong))
+
+    @staticmethod
+    def _why(game: Game, player: Player, action: Action) -> str:
+        """The game's own words where one seat moves, else that it is not on the list."""
+        if isinstance(game, TurnGame):
+            try:
+                game.play(game.normalize(_fold(action), player))
+            except IllegalAction as error:
+                return error.reason[:500]
+        return f"{quote(action[:_QUOTED])} is not a legal action now"
+
+    def note(self, game: Game, player: Player, reading: Reading) -> str:
+        """What the seat is told before it may try again: one line."""
+        told = f"[Not accepted: {reading.reason}."
+        legal = game.legal_actions(player) if self.show_legal else None
+        if legal:
+            shown = ", ".join(legal[:_LISTED])
+            more = f" and {len(legal) - _LISTED} more" if len(legal) > _LISTED else ""
+            told += f" Legal: {shown[:2000]}{more}."
+        return f"{told} Try again.]"
+
+    def legal_shown(self, game: Game, player: Player) -> tuple[Action, ...] | None:
+        """The list as the seat may see it."""
+        return game.legal_actions(player) if self.show_legal else None
+
+    def substitute(self, game: Game, player: Player, rng: Random) -> Action:
+        """The action played for a seat that gave none: the fallback (unless `random` is wanted), else a sample."""
+        action = None if self.illegal == "random" else game.fallback(player)
+        return game.sample_action(player, rng) if action is None else action
+
+    @staticmethod
+    def ends(game: Game) -> bool:
+        """Whether one forfeit ends the game (one seat, or two of a zero-sum game); else the others play on."""
+        return game.players == 1 or (game.players == 2 and game.zero_sum)
+
+    @staticmethod
+    def settle(game: Game, forfeited: Collection[Player]) -> tuple[float, ...]:
+        """The returns once `forfeited` seats have paid: low for them; high for the other of two zero-sum seats."""
+        returns = game.returns()
+        if not forfeited:
+            return returns
+        low, high = game.reward_range()
+        if game.players == 2 and game.zero_sum:
+            return tuple([low if p in forfeited else high for p in range(2)])
+        return tuple([low if p in forfeited else earned for p, earned in enumerate(returns)])
+
+
+def _fold(text: str) -> str:
+    """Unicode digits as ASCII ones."""
+    if text.isascii():
+        return text
+    return "".join([str(int(char)) if char.isdecimal() else char for char in text])
+
+
+def _without_thoughts(text: str) -> str:
+    """The text outside `<think>...</think>`; a thought that never ends hides all after it.
+
+    A closing tag without its opening one (the template wrote it) hides all before it.
+    """
+    if "think" not in text and "THINK" not in text and "Think" not in text:
+        return text
+    kept, depth, start = [], 0, 0
+    for tag in _THINK.finditer(text):
+        if tag[0][1] != "/":
+            if depth == 0:
+                kept.append(text[start : tag.start()])
+            depth += 1
+        elif depth == 0:
+            kept.clear()
+            start = tag.end()
+        else:
+            depth -= 1
+            start = tag.end()
+    if depth == 0:
+        kept.append(text[start:])
+    return "".join(kept)
+
+
+def _marked(text: str, marks: tuple[str, ...]) -> list[str]:
+    """What the last mark of each kind points at, in the order of `marks`."""
+    found = [_FINDERS[mark](text) for mark in marks]
+    return [answer.strip()[:1000] for answer in found if answer is not None and answer.strip()]
+
+
+def _last_between(text: str, opening: str, closing: str) -> str | None:
+    end = text.rfind(closing)
+    start = text.rfind(opening, 0, end) if end >= 0 else -1
+    return text[start + len(opening) : end] if start >= 0 else None
+
+
+def _last_answer(text: str) -> str | None:
+    return _last_between(
+        text.replace("<ANSWER>", "<answer>").replace("</ANSWER>", "</answer>"), "<answer>", "</answer>"
+    )
+
+
+def _last_boxed(text: str) -> str | None:
+    start = text.rfind("\\boxed{")
+    if start < 0:
+        return None
+    depth, begin = 1, start + 7
+    for at in range(begin, min(len(text), begin + 2000)):
+        depth += (text[at] == "{") - (text[at] == "}")
+        if depth == 0:
+            return text[begin:at]
+    return None
+
+
+def _last_final(text: str) -> str | None:
+    last = None
+    for last in _FINAL.finditer(text):  # noqa: B007 - the last one is wanted
+        continue
+    if last is None:
+        return None
+    line = text[last.end() :].split("\n", 1)[0]
+    return line.strip().strip("*`\"'").rstrip(".")
+
+
+def _last_bracket(text: str) -> str | None:
+    return _last_between(text, "[", "]")
+
+
+_FINDERS = {"answer": _last_answer, "boxed": _last_boxed, "final": _last_final, "bracket": _last_bracket}

@@ -1,0 +1,266 @@
+"""Names of games and agents: one table of strings feeds Gymnasium, PettingZoo, the command line, docs and tests.
+
+Nothing is imported until it is asked for. Other packages add to the tables through the entry-point groups
+`arena.games` and `arena.agents` (name = id or agent name, value = "module:Class"), found when first needed.
+"""
+
+import difflib
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from random import Random
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, quote
+
+from arena.agent import Agent
+from arena.game import Game
+
+__all__ = [
+    "AGENTS",
+    "GAMES",
+    "AgentSpec",
+    "agent_names",
+    "canonical",
+    "game_ids",
+    "id_of",
+    "load",
+    "make_agent",
+    "make_game",
+    "options_of",
+    "register",
+    "register_agent",
+    "unknown",
+]
+
+GAMES: dict[str, str] = {
+    "Arithmetic-v0": "arena.games.questions.arithmetic:Arithmetic",
+    "CalculatorTask-v0": "arena.tools.calculator:CalculatorTask",
+    "Chess-v0": "arena.games.board.chess:Chess",
+    "ConnectFour-v0": "arena.games.board.connectfour:ConnectFour",
+    "Countdown-v0": "arena.games.puzzles.countdown:Countdown",
+    "IteratedPrisonersDilemma-v0": "arena.games.economy.prisoners:IteratedPrisonersDilemma",
+    "KuhnPoker-v0": "arena.games.cards.kuhn:KuhnPoker",
+    "LeducPoker-v0": "arena.games.cards.leduc:LeducPoker",
+    "LiarsDice-v0": "arena.games.dice.liarsdice:LiarsDice",
+    "Negotiation-v0": "arena.games.economy.negotiation:Negotiation",
+    "RockPaperScissors-v0": "arena.games.economy.rockpaperscissors:RockPaperScissors",
+    "SecretMafia-v0": "arena.games.social.mafia:SecretMafia",
+    "TicTacToe-v0": "arena.games.board.tictactoe:TicTacToe",
+    "Wordle-v0": "arena.games.words.wordle:Wordle",
+}
+AGENTS: dict[str, str] = {
+    "first": "arena.agents.simple:FirstAgent",
+    "human": "arena.agents.human:HumanAgent",
+    "mcts": "arena.agents.mcts:MCTSAgent",
+    "minimax": "arena.agents.minimax:MinimaxAgent",
+    "random": "arena.agents.simple:RandomAgent",
+    "scripted": "arena.agents.simple:ScriptedAgent",
+}
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.]*-v[0-9]+\Z")
+_SECRET = re.compile(r"key|token|password|passwd|secret|credential", re.IGNORECASE)
+
+
+class AgentSpec(NamedTuple):
+    """An agent named by a string: `name[:target][?key=value&...]`."""
+
+    name: str
+    target: str = ""
+    options: tuple[tuple[str, Any], ...] = ()
+
+    @classmethod
+    def parse(cls, spec: str) -> "AgentSpec":
+        """Read a spec string; values are JSON where they parse as JSON, else text.
+
+        >>> AgentSpec.parse("mcts?simulations=100")
+        AgentSpec(name='mcts', target='', options=(('simulations', 100),))
+
+        Raises ValueError for a spec that carries a key or password: name an environment variable instead.
+        """
+        head, _, query = spec.strip().partition("?")
+        name, _, target = head.partition(":")
+        if not name:
+            raise ValueError(f"agent spec {spec!r} has no name; write name[:target][?key=value&...]")
+        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True) if query else []
+        for key, _ in pairs:
+            if _SECRET.search(key) and not key.endswith("_env"):
+                raise ValueError(
+                    f"agent spec carries {key!r}: a secret belongs in the environment; write {key}_env=NAME"
+                )
+        if re.search(r"//[^/]*@", target):
+            raise ValueError("agent spec carries a password in its address; put it in the environment")
+        return cls(name, target, tuple([(key, _value(text)) for key, text in pairs]))
+
+    def __str__(self) -> str:
+        query = "&".join(f"{key}={quote(_plain(value), safe=',:/')}" for key, value in self.options)
+        return self.name + (f":{self.target}" if self.target else "") + (f"?{query}" if query else "")
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def unknown(kind: str, name: object, allowed: Iterable[str]) -> ValueError:
+    """The error for a name nobody knows: it says the nearest one and all that are allowed."""
+    names = sorted(allowed)
+    near = difflib.get_close_matches(str(name), names, 1, 0.5)
+    folded = [n for n in names if n.lower() == str(name).lower()]
+    hint = f" Did you mean {(folded or near)[0]!r}?" if folded or near else ""
+    return ValueError(f"unknown {kind} {str(name)[:80]!r}.{hint} Allowed: {', '.join(names) or 'none'}")
+
+
+@cache
+def _discover(group: str) -> dict[str, str]:
+    return {point.name: point.value for point in entry_points(group=group)}
+
+
+def game_ids() -> tuple[str, ...]:
+    """Every id, sorted: Arena's own, those of other installed packages, those registered at run time."""
+    return tuple(sorted({*GAMES, *_discover("arena.games")}))
+
+
+def agent_names() -> tuple[str, ...]:
+    """Every agent name, sorted."""
+    return tuple(sorted({*AGENTS, *_discover("arena.agents")}))
+
+
+def canonical(game_id: str) -> str:
+    """The full id for `arena/Chess-v0`, `Chess-v0` or `Chess` (the newest version). Raises ValueError."""
+    name = str(game_id).removeprefix("arena/")
+    if name in GAMES:
+        return name
+    known = game_ids()
+    versions = [known_id for known_id in known if known_id.rpartition("-v")[0] == name]
+    if name not in known and not versions:
+        raise unknown("game", name, known)
+    return name if name in known else max(versions, key=lambda known_id: int(known_id.rpartition("-v")[2]))
+
+
+def id_of(game: str | type[Game]) -> str:
+    """The full id of a game: of a registered class its id, of another one its bare name."""
+    if isinstance(game, str):
+        return canonical(game)
+    target = f"{game.__module__}:{game.__qualname__}"
+    return next((game_id for game_id, known in GAMES.items() if known == target), game.__name__)
+
+
+def load(game_id: str) -> type[Game]:
+    """The class of a game, imported now. Raises ValueError for an id nobody registered."""
+    name = canonical(game_id)
+    found = _import(GAMES.get(name) or _discover("arena.games")[name])
+    if not (isinstance(found, type) and issubclass(found, Game)):
+        raise TypeError(f"{name} is registered as {found!r}, which is not a subclass of arena.game.Game")
+    return found
+
+
+@cache
+def _import(target: str) -> Any:
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)
+
+
+def register(game_id: str, target: str) -> None:
+    """Add a game: an id such as `Nim-v0` and its "module:Class"; it is known to Gymnasium and PettingZoo at once."""
+    if not _ID.match(game_id):
+        raise ValueError(f"game id {game_id!r}: write Name-vN, such as Nim-v0")
+    _add(GAMES, "game", game_id, target)
+    from arena import standards
+
+    standards.register_game(game_id)
+
+
+def register_agent(name: str, target: str) -> None:
+    """Add an agent: a name for spec strings and its "module:Class"."""
+    _add(AGENTS, "agent", name, target)
+
+
+def _add(table: dict[str, str], kind: str, name: str, target: str) -> None:
+    if not re.fullmatch(r"[\w.]+:\w+", target):
+        raise ValueError(f"{kind} {name!r}: target {target!r} must be 'module:Class'")
+    if table.get(name, target) != target:
+        raise ValueError(f"{kind} {name!r} is taken by {table[name]}; a change of play needs a new version")
+    table[name] = target
+
+
+@cache
+def options_of(game: type[Game]) -> dict[str, inspect.Parameter]:
+    """The options of a game: what its `initial` takes after the generator, by name."""
+    return _parameters(game.initial, skip=1)
+
+
+def _parameters(function: Callable[..., Any], skip: int = 0) -> dict[str, inspect.Parameter]:
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = list(inspect.signature(function).parameters.values())[skip:]
+    return {p.name: p for p in parameters if p.kind in named}
+
+
+def frozen(value: Any) -> Any:
+    """The value with lists as tuples: options that came through JSON make the same, hashable game."""
+    return tuple([frozen(v) for v in value]) if isinstance(value, list | tuple) else value
+
+
+def make_game(game: str | type[Game], seed: int | Random = 0, options: Mapping[str, Any] | None = None) -> Game:
+    """The first position of a game. The same id, seed and options give the same deal in every face.
+
+    Raises ValueError for an unknown id, an unknown option or a value the game does not allow.
+    """
+    cls = load(game) if isinstance(game, str) else game
+    given = {key: frozen(value) for key, value in (options or {}).items()}
+    allowed = options_of(cls)
+    for key, value in given.items():
+        if key not in allowed:
+            raise unknown(f"option of {cls.__name__}", key, allowed)
+        _check_type(f"option {key} of {cls.__name__}", value, allowed[key])
+    return cls.initial(seed if isinstance(seed, Random) else Random(seed), **given)
+
+
+def _check_type(what: str, value: Any, parameter: inspect.Parameter) -> None:
+    default, wanted = parameter.default, type(parameter.default)
+    if default is inspect.Parameter.empty or default is None:
+        return
+    fits = isinstance(value, wanted) or (wanted is float and isinstance(value, int))
+    if (wanted is bool and not isinstance(value, bool)) or (wanted in (int, float) and isinstance(value, bool)):
+        fits = False
+    if not fits and not _union_allows(parameter.annotation, value):
+        raise ValueError(f"{what} must be {wanted.__name__} like {default!r}, got {value!r:.60}")
+
+
+def _union_allows(annotation: Any, value: Any) -> bool:
+    members = getattr(annotation, "__args__", ()) if "|" in str(annotation) else ()
+    return any(isinstance(member, type) and isinstance(value, member) for member in members)
+
+
+def make_agent(spec: str | Agent) -> Agent:
+    """The agent a spec string names, such as `random`, `mcts?simulations=200`; an agent comes back as it is.
+
+    Raises ValueError for an unknown name, an unknown option or a value the agent does not allow.
+    """
+    if isinstance(spec, Agent):
+        return spec
+    parsed = AgentSpec.parse(spec)
+    if parsed.name not in AGENTS and parsed.name not in _discover("arena.agents"):
+        raise unknown("agent", parsed.name, agent_names())
+    cls = _import(AGENTS.get(parsed.name) or _discover("arena.agents")[parsed.name])
+    options = dict(parsed.options)
+    allowed = _parameters(cls)
+    if parsed.target:
+        if "target" not in allowed:
+            raise ValueError(f"agent {parsed.name!r} takes no target (got {parsed.target!r})")
+        options["target"] = parsed.target
+    for key, value in options.items():
+        if key not in allowed or key == "name":
+            raise unknown(f"option of agent {parsed.name}", key, allowed.keys() - {"name", "target"})
+        _check_type(f"option {key} of agent {parsed.name}", value, allowed[key])
+    agent: Agent = cls(**options)
+    agent.name = str(parsed)
+    return agent
