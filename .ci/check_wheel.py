@@ -1,0 +1,76 @@
+"""Checks an installed wheel from inside its clean environment: size, every module, every id.
+
+Run as `python -I .ci/check_wheel.py` from outside the repository. Prints one line; any failure is an exception.
+"""
+
+import importlib
+import pickle
+import platform
+import sys
+from importlib.metadata import distribution, distributions
+from pathlib import PurePosixPath
+from random import Random
+
+MOST_PACKAGES = 30
+MOST_STEPS = 300
+
+
+def packages() -> list[str]:
+    """What a clean install brought, pip and setuptools not counted. Raises AssertionError over the limit."""
+    names = sorted({d.name.lower() for d in distributions()} - {"pip", "setuptools"})
+    assert len(names) <= MOST_PACKAGES, f"{len(names)} packages, at most {MOST_PACKAGES} are allowed: {names}"
+    return names
+
+
+def modules() -> list[str]:
+    """Every module of the wheel, imported; one that exists for an extra must say so. Raises ImportError."""
+    files = [PurePosixPath(str(f)) for f in distribution("gymnasium-arena").files or ()]
+    paths = [f.with_suffix("") for f in files if f.suffix == ".py"]
+    names = sorted(".".join(p.parent.parts if p.name == "__init__" else p.parts) for p in paths)
+    assert names, "the wheel has no modules"
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if not name.startswith(("arena.adapters.", "arena.agents.")) or str(error.name).startswith("arena"):
+                raise
+            print(f"  {name}: needs an extra ({error})", file=sys.stderr)
+    return names
+
+
+def play(game_id: str) -> int:
+    """Play the id with random actions, through pickle midway, and step it in Gymnasium; returns the turns played."""
+    import gymnasium
+
+    import arena
+    from arena.registry import make_game
+
+    assert "site-packages" in arena.__file__, f"{arena.__file__} is not the installed wheel"
+    game, rng, turns = make_game(game_id, 1), Random(1), 0
+    while game.to_act() and turns < MOST_STEPS:
+        actions = {p: game.sample_action(p, rng) for p in game.to_act()}
+        assert all(game.rules(p) and game.observation(p) for p in actions), game_id
+        game, turns = pickle.loads(pickle.dumps(game.apply(actions))), turns + 1  # noqa: S301  our own bytes
+    assert len(game.returns()) == game.players, game_id
+    env = gymnasium.make(f"arena/{game_id}")
+    observation, info = env.reset(seed=1)
+    assert env.observation_space.contains(observation), game_id
+    env.step(info["legal_actions"][0] if info.get("legal_actions") else "?")
+    env.close()
+    return turns
+
+
+def main() -> None:
+    """Check everything; say what was checked."""
+    installed, found = packages(), modules()
+    from arena.registry import game_ids
+
+    turns = {game_id: play(game_id) for game_id in game_ids()}
+    print(
+        f"Python {platform.python_version()}: {len(installed)} packages, {len(found)} modules imported, "
+        f"{len(turns)} ids played ({sum(turns.values())} turns)"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+# Set-up, checks and the demo. Needs Python 3.11 or newer and make; every target makes the environment it works in.
+
+PYTHON ?= $(or $(shell for python in python3 python3.13 python3.12 python3.11; do \
+  $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done), \
+  $(error Python 3.11 or newer was not found; name one: make $(or $(MAKECMDGOALS),help) PYTHON=/path/to/python3.11))
+MINOR = $(shell $(PYTHON) -c 'import sys; print("3.%d" % sys.version_info[1])')
+VENV ?= .venv
+DEMO_VENV ?= .venv-demo
+WHEELS ?= .wheels
+JOBS ?= 2
+SCALE ?= 10
+ARGS ?=
+# Stable-Baselines3 brings torch, which is large: only where the tests use it by default. SB3=1 anywhere, SB3= nowhere.
+SB3 ?= $(if $(filter 3.11,$(MINOR)),1)
+
+BIN := $(VENV)/bin
+MARKERS := oracle slow browser postgres sglang
+UNMARKED := not ($(subst $() $(), or ,$(MARKERS)))
+PYTEST = $(BIN)/pytest -n $(JOBS)
+INSTALL = -m pip install --quiet --no-build-isolation --constraint tests/constraints.txt --editable
+PROJECT := .$(if $(SB3),[sb3])
+FRAME := pyproject.toml tests/constraints.txt
+
+# Collected by `make wheels`: then nothing is asked of a network.
+ifneq ($(wildcard $(WHEELS)/*.whl),)
+export PIP_NO_INDEX := 1
+export PIP_FIND_LINKS := $(abspath $(WHEELS))
+endif
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.NOTPARALLEL:
+.PHONY: help demo test lint bench docs coverage test-ci test-wheel $(MARKERS:%=test-%) wheels clean distclean
+
+help: ## what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(DEMO_VENV)/.core ## a rated tournament of built-in agents on four games; leaves runs/demo
+	$(DEMO_VENV)/bin/arena demo --out runs/demo $(ARGS)
+
+test: $(VENV)/.test ## the fast suite
+	$(PYTEST) -m "$(UNMARKED)" $(ARGS)
+
+lint: $(VENV)/.lint ## ruff and mypy --strict
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.peers ## our figures beside those of other libraries
+	$(BIN)/python -P benchmarks/run.py $(ARGS)
+
+docs: $(VENV)/.docs ## the site in site/, with a page per game
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
+coverage: $(VENV)/.test ## the fast suite with branch coverage; fails under 95 % of arena, games, tournaments
+	$(PYTEST) -m "$(UNMARKED)" --cov --cov-report= $(ARGS)
+	$(BIN)/coverage report --skip-covered --include 'arena/*,games/*,tournaments/*' --fail-under 95
+
+test-ci: ## a small version of every marker, the wheel on other Pythons, the site
+	$(MAKE) SCALE=1 $(MARKERS:%=test-%) test-wheel docs
+
+$(MARKERS:%=test-%): export ARENA_SCALE := $(SCALE)
+
+test-oracle: $(VENV)/.oracles ## our rules against other implementations
+	$(PYTEST) -m oracle $(ARGS)
+
+test-slow: $(VENV)/.test ## what takes minutes
+	$(PYTEST) -m slow $(ARGS)
+
+test-browser: $(VENV)/.test ## pages in a real Chromium
+	.ci/apt chromium
+	$(PYTEST) -m browser $(ARGS)
+
+# A marker may have no test yet (pytest's status 5): that is said, not hidden, and is no failure.
+test-postgres test-sglang: test-%: $(VENV)/.test
+	@$(PYTEST) -m $* $(ARGS) || { [ $$? -eq 5 ] && echo "$@: no test is marked $* yet"; }
+
+test-postgres: ## the store on a PostgreSQL server
+test-sglang: ## agents on an SGLang server
+
+test-wheel: $(VENV)/.test ## every id from the wheel, in clean environments, on every Python found (PYTHONS="a b" to say which)
+	.ci/wheel $(BIN)/python $(PYTHONS)
+
+wheels: $(VENV)/.pip ## collect all that demo, lint, test and docs install, for a machine without a network
+	rm -rf $(WHEELS)
+	$(BIN)/python -m pip wheel --quiet --wheel-dir $(WHEELS).part --constraint tests/constraints.txt \
+	  "pip>=25.1" "setuptools>=77" $(PROJECT) --group test --group lint --group docs
+	rm -f $(WHEELS).part/gymnasium_arena-*.whl
+	mv $(WHEELS).part $(WHEELS)
+
+clean: ## remove what was built; environments and collected wheels stay
+	rm -rf build dist site runs *.egg-info .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
+
+distclean: clean ## remove the environments and collected wheels too
+	rm -rf $(VENV) $(DEMO_VENV) $(WHEELS) $(WHEELS).part
+
+%/.pip:
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot make environments:" \
+	  "on Debian and Ubuntu, apt-get install python3-venv (or python$(MINOR)-venv)"; exit 1; }
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet "pip>=25.1" "setuptools>=77"
+	@touch $@
+
+$(DEMO_VENV)/.core: $(DEMO_VENV)/.pip $(FRAME)
+	$(@D)/bin/python $(INSTALL) .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.pip $(FRAME)
+	$(@D)/bin/python $(INSTALL) "$(PROJECT)" --group test
+	@touch $@
+
+$(VENV)/.lint $(VENV)/.docs $(VENV)/.oracles $(VENV)/.peers: $(VENV)/.%: $(VENV)/.test $(FRAME)
+	$(@D)/bin/python $(INSTALL) "$(PROJECT)" --group $*
+	@touch $@

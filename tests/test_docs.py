@@ -1,0 +1,65 @@
+"""The gallery says what the code says."""
+
+import importlib.util
+import re
+from types import ModuleType
+
+import pytest
+
+from arena.registry import game_ids, load, make_game, options_of
+from tests.repository import ROOT
+
+CHANGES = """
+## [0.2.0]
+- Chess-v1: stalemate is a draw.
+- Chess-v1: so is bare king against bare king.
+- ChessLike-v0: new.
+## [0.1.0]
+- Chess-v0: first rules.
+"""
+
+
+@pytest.fixture(scope="module")
+def gallery() -> ModuleType:
+    """The hook, loaded as MkDocs does: from its file."""
+    spec = importlib.util.spec_from_file_location("gallery_hook", ROOT / "docs" / "gallery.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("game_id", game_ids())
+def test_a_page_tells_rules_options_and_a_position(gallery: ModuleType, game_id: str) -> None:
+    page = gallery.page(game_id, "")
+    assert page.startswith(f"# {game_id}\n")
+    assert make_game(game_id, gallery.SEED).rules(0) in page
+    assert all(f"| `{option}` |" in page for option in options_of(load(game_id)))
+    assert f'gym.make("arena/{game_id}")' in page
+    assert "What player " in page
+    assert f"**{game_id}**" in page
+    assert len(re.findall(r"^```", page, re.MULTILINE)) % 2 == 0
+
+
+def test_every_game_is_in_the_table(gallery: ModuleType) -> None:
+    rows = [line for line in gallery.index().splitlines() if line.startswith("| [")]
+    assert [row.partition("]")[0].removeprefix("| [") for row in rows] == list(game_ids())
+    assert {row.count("|") - row.count("\\|") for row in rows} == {5}
+
+
+def test_pages_are_the_same_every_time(gallery: ModuleType) -> None:
+    assert gallery.pages("") == gallery.pages("")
+    assert set(gallery.pages("")) == {"games/index.md", *(f"games/{i}.md" for i in game_ids())}
+
+
+def test_history_comes_from_the_changelog_newest_first(gallery: ModuleType) -> None:
+    newest, oldest = gallery.history("Chess-v1", CHANGES).splitlines()
+    assert newest == "- **Chess-v1** stalemate is a draw.; so is bare king against bare king."
+    assert oldest == "- **Chess-v0** first rules."
+    assert gallery.history("ChessLike-v0", CHANGES) == "- **ChessLike-v0** new."
+    assert gallery.history("Go-v0", CHANGES) == "- **Go-v0** as described here"
+
+
+def test_text_cannot_end_its_code_block(gallery: ModuleType) -> None:
+    assert gallery.fenced("a\n```\n# not a heading") == "````text\na\n```\n# not a heading\n````"
