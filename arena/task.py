@@ -43,7 +43,7 @@ class Task(TurnGame):
     A task that anybody can verify from the question alone gives None and sets `perfect_information`.
     """
 
-    tags = ("question",)
+    tags: ClassVar[tuple[str, ...]] = ("question",)
     players = 1
 
     items: ClassVar[Sequence[tuple[str, Any]]] = ()
