@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 from sybil import Document, Example, Region, Sybil
-from sybil.integration.pytest import SybilItem
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
+from xdist.scheduler import LoadScopeScheduling
 
 import arena.registry
 
@@ -81,8 +81,11 @@ pytest_collect_file = Sybil(
 ).pytest()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the blocks of one document together, and in order, under `pytest -n`."""
-    for item in items:
-        if isinstance(item, SybilItem):
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Hook of xdist: tests go to the workers one by one, the blocks of a document together and in order.
+
+    xdist's own marks for groups have no effect on pytest 9 (a node's id can no longer be changed).
+    """
+    scheduler = LoadScopeScheduling(config, log)
+    scheduler._split_scope = lambda nodeid: nodeid.partition("::")[0] if ".md::" in nodeid else nodeid
+    return scheduler
