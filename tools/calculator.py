@@ -66,10 +66,6 @@ class CalculatorTask(ToolTask):
             told.append(sentence)
         return f"{' '.join(told)} How many boxes are there in the end?", stock
 
-    def max_action(self) -> int:
-        """A few calls of 40 digits each."""
-        return 400
-
 
 def _operand(rng: Random, digits: int) -> int:
     return rng.randrange(10 ** (digits - 1), 10**digits)

@@ -117,6 +117,10 @@ class ToolTask(Task):
         drawn = {key: _random(schema, rng) for key, schema in tool.parameters["properties"].items()}
         return self.codec.write([Call(tool.name, drawn)])
 
+    def max_action(self) -> int:
+        """See `Game.max_action`."""
+        return 2_000
+
     def max_turns(self) -> int:
         """Every call alone, and the answer."""
         return self.max_calls + 1

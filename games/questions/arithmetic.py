@@ -17,8 +17,9 @@ class Arithmetic(Task):
 
     tags = ("question", "math")
     instructions = (
-        "Work out the value of an expression of {terms} whole numbers of up to {digits} digits, joined by signs out of {operations} ."
-        " * and / come before + and -, otherwise from left to right; every division comes out whole."
+        "Work out the value of an expression of {terms} whole numbers of up to {digits} digits,"
+        " joined by signs out of {operations} . * and / come before + and -, otherwise from left to right;"
+        " every division comes out whole."
     )
     form = "Write the whole number alone."
     example = "-12"
@@ -39,10 +40,6 @@ class Arithmetic(Task):
         """A number of about the right size."""
         digits = dict(self.options)["digits"]
         return str(rng.randint(-(10**digits), 10**digits))
-
-    def max_action(self) -> int:
-        """See `Game.max_action`."""
-        return 400
 
 
 def _expression(rng: Random, operations: list[str], others: str, high: int) -> tuple[str, int]:
