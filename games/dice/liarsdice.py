@@ -19,7 +19,7 @@ LIAR = "liar"
 CALLS = frozenset(
     (LIAR, "call", "call liar", "i call", "challenge", "i challenge", "bluff", "call bluff", "doubt", "dudo")
 )
-BID = re.compile(r"(?:i )?(?:bid )?([0-9]{1,3}) ?(?:x |\* |× |of )?([0-9]{1,3})(?:s|'s)?")
+BID = re.compile(r"(?:i )?(?:bid )?([0-9]{1,3})(?: ?(?:x|\*|×|of|-) ?| )([0-9]{1,3})(?:s|'s)?")
 LIMITS = {"players": (2, 6), "dice": (1, 10), "sides": (2, 20)}
 RULES = """Liar's dice with {players} players, {dice} {word} each, faces 1 to {sides}; you are Player {player}.
 Each round all roll, and see only their own dice. Players then bid in turn. The bid Q x F says: at least Q of all dice
@@ -36,7 +36,7 @@ At the end you gain 1 for each player who went out before you and lose 1 for eac
 ASK_FIRST = "Your turn: make the first bid."
 ASK = "Your turn: bid higher or say liar."
 WAIT = tuple(f"Player {p} is to act." for p in range(LIMITS["players"][1]))
-PLAIN = str.maketrans(dict.fromkeys(':,.;!?"`[](){}<>#-', " "))
+PLAIN = str.maketrans(dict.fromkeys(':,.;!?"`[](){}<>#', " "))
 
 
 @cache
@@ -152,7 +152,7 @@ class LiarsDice(TurnGame):
         if action == LIAR and self.bid and self.hands:
             return self._challenge()
         number = bid_numbers(self.sides).get(action, 0)
-        if not self.bid < number <= sum(self.left) * self.sides:
+        if not self.bid < number <= sum(self.left) * self.sides or not self.hands:
             raise IllegalAction(self._refusal(number))
         return replace(self, turn=self._next(turn), bid=number, bidder=turn, log=(*self.log, bid_event(turn, action)))
 
@@ -193,7 +193,7 @@ class LiarsDice(TurnGame):
 
     def _shown(self, true: int, face: int, quantity: int, loser: Player, left: int) -> Event:
         dice = "; ".join([f"Player {p}: {hand}" for p, hand in enumerate(self.hands) if hand])
-        wild = " (wild ones included)" if self.wild == 1 else f" (wild {self.wild}s included)" if self.wild else ""
+        wild = f" (wild {self.wild}s included)" if self.wild not in (0, face) else ""
         fate = "" if left else " and is out"
         return Event(
             f"Player {self.turn} says liar. {dice}. Dice showing {face}{wild}: {true}, the bid was {quantity}. "
@@ -204,7 +204,7 @@ class LiarsDice(TurnGame):
         """`Bid: 3, 5`, `3x5`, `[3 5]` and `3 5s` are `3 x 5`; `LIAR!`, `call`, `challenge` are `liar`."""
         if len(text) > 64:
             return text
-        words = " ".join(text.lower().translate(PLAIN).replace("x", " x ").split())
+        words = " ".join(text.lower().translate(PLAIN).split())
         if words in CALLS:
             return LIAR
         match = BID.fullmatch(words)
