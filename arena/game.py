@@ -6,7 +6,7 @@ how a reply is read, turn limits and prompts are the referee's and the faces' bu
 """
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any, ClassVar, NamedTuple, Self, dataclass_transform
 
@@ -15,7 +15,19 @@ from msgspec.structs import replace
 
 from arena.chance import Chance
 
-__all__ = ["NOBODY", "SEAT", "Action", "Event", "Game", "IllegalAction", "LiveGame", "Player", "TurnGame", "replace"]
+__all__ = [
+    "NOBODY",
+    "SEAT",
+    "Action",
+    "Actions",
+    "Event",
+    "Game",
+    "IllegalAction",
+    "LiveGame",
+    "Player",
+    "TurnGame",
+    "replace",
+]
 
 Player = int
 Action = str
@@ -24,6 +36,24 @@ NOBODY: tuple[Player, ...] = ()
 """`to_act()` of a finished game."""
 SEAT: tuple[tuple[Player, ...], ...] = tuple((p,) for p in range(64))
 """`SEAT[p]` is `(p,)`, shared: the `to_act()` of a game where p alone moves."""
+
+
+class Actions(tuple[Action, ...]):  # noqa: SLOT001  # a tuple cannot have slots of its own
+    """A long list of legal actions that answers `in` in constant time; positions share one value of it."""
+
+    _members: frozenset[Action]
+
+    def __new__(cls, actions: Iterable[Action] = ()) -> Self:
+        """The actions in this order."""
+        self = super().__new__(cls, actions)
+        self._members = frozenset(self)
+        return self
+
+    def __contains__(self, action: object) -> bool:
+        return action in self._members
+
+    def __reduce__(self) -> tuple[type[Self], tuple[tuple[Action, ...]]]:
+        return type(self), (tuple(self),)
 
 
 class IllegalAction(ValueError):

@@ -101,7 +101,7 @@ class Task(TurnGame):
         return "\n".join([self.instructions.format(**dict(self.options)), *self._how(), self._pay()])
 
     def _how(self) -> tuple[str, ...]:
-        return (f"{self.form} For example: {self.example}", "One answer ends the task.")
+        return (self.form, f"For example: {self.example}", "One answer ends the task.")
 
     def _pay(self) -> str:
         parts = [f"{name} {weight:g} ({self.rubric.get(name, name)})" for name, weight in self.weights.items()]

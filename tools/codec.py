@@ -102,7 +102,8 @@ class JsonCodec(msgspec.Struct, frozen=True):
         """See `Codec.teach`."""
         lines = [f"- {tool.signature()}: {' '.join(tool.description.split())}" for tool in tools]
         sample = Call(tools[0].name, {key: _example(s) for key, s in tools[0].parameters["properties"].items()})
-        return "\n".join(["Tools:", *lines, "Call a tool by writing, for example:", self.write([sample])])
+        example = self.write([sample]).replace("\n", "")
+        return "\n".join(["Tools:", *lines, "Write a call in this form.", f"For example: {example}"])
 
 
 CODECS: Mapping[str, Codec] = {"json": JsonCodec(), "hermes": JsonCodec("hermes", tagged=True)}

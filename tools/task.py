@@ -63,7 +63,8 @@ class ToolTask(Task):
             self.codec.teach(tuple(self.toolbox.values())),
             f"The result comes back and you move again. You have {self.max_calls} calls; malformed ones count.",
             "A text that calls no tool is your answer and ends the task.",
-            f"{self.form} For example: {self.example}",
+            self.form,
+            f"For example: {self.example}",
         )
 
     def observation(self, player: Player) -> str:

@@ -44,7 +44,6 @@ class Countdown(Task):
         " as a whole number above zero."
     )
     form = "Write one expression and nothing else."
-    example = "(100 - 4) * 5 + 7, for the target 487 from 4 5 7 50 75 100"
 
     @classmethod
     def sample(cls, rng: Random, numbers: int = 6, large: int | None = None) -> tuple[str, tuple[int, ...]]:
@@ -58,6 +57,9 @@ class Countdown(Task):
             drawn = _draw(rng, numbers, rng.randint(0, most) if large is None else large)
             if target := _target(rng, drawn):
                 return _question(target, drawn), (target, *drawn)
+
+    def _how(self) -> tuple[str, ...]:
+        return (self.form, "To make 487 from 4 5 7 50 75 100 you could write: (100 - 4) * 5 + 7", "You have one try.")
 
     @property
     def target(self) -> int:
