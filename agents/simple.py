@@ -6,7 +6,7 @@ __all__ = ["FirstAgent", "RandomAgent", "ScriptedAgent"]
 
 
 class RandomAgent(Agent):
-    """Plays a legal action at random (uniformly where there is a list), from the seat's own generator."""
+    """Plays a legal action at random (uniformly where there is a list), for seed, seat and ply."""
 
     name = "random"
 
@@ -14,7 +14,7 @@ class RandomAgent(Agent):
         """See `Agent.act`."""
         legal = view.legal_actions
         if legal:
-            return Reply(legal[int(view.rng.random() * len(legal))])
+            return Reply(legal[view.draw(len(legal))])
         return Reply(view.sample_action())
 
 

@@ -1,0 +1,30 @@
+"""Reading `key=value` options from the command line."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["parse_options", "parse_value"]
+
+
+def parse_value(text: str) -> Any:
+    """JSON where it parses as JSON (numbers, true, lists, quoted text), else the text itself."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def parse_options(pairs: Iterable[str]) -> dict[str, Any]:
+    """Options from `key=value` texts.
+
+    >>> parse_options(["players=4", "wild_ones=true", "fen=8/8 w"])
+    {'players': 4, 'wild_ones': True, 'fen': '8/8 w'}
+    """
+    options = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise ValueError(f"option {pair!r}: write key=value")
+        options[key.strip()] = parse_value(value)
+    return options
