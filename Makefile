@@ -103,13 +103,13 @@ distclean: clean ## remove the environments and collected wheels too
 	@touch $@
 
 $(DEMO_VENV)/.core: $(DEMO_VENV)/.pip $(FRAME)
-	$(@D)/bin/python $(INSTALL) .
+	PYTHONWARNINGS=ignore $(@D)/bin/python $(INSTALL) .
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.pip $(FRAME)
-	$(@D)/bin/python $(INSTALL) "$(PROJECT)" --group test
+	PYTHONWARNINGS=ignore $(@D)/bin/python $(INSTALL) "$(PROJECT)" --group test
 	@touch $@
 
 $(VENV)/.lint $(VENV)/.docs $(VENV)/.oracles $(VENV)/.peers: $(VENV)/.%: $(VENV)/.test $(FRAME)
-	$(@D)/bin/python $(INSTALL) "$(PROJECT)" --group $*
+	PYTHONWARNINGS=ignore $(@D)/bin/python $(INSTALL) "$(PROJECT)" --group $*
 	@touch $@
