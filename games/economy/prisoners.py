@@ -1,7 +1,7 @@
 """The iterated prisoner's dilemma, with talk before every decision if wanted.
 
 Rules and payoffs: Axelrod, *The Evolution of Cooperation* (1984), ch. 1-2: T > R > P > S and 2R > T + S, by default
-5, 3, 1, 0; his tournaments had 200 rounds. One round is OpenSpiel's `matrix_pd` (the oracle in the tests).
+5, 3, 1, 0; his tournaments had 200 rounds. OpenSpiel's `matrix_pd` is the oracle of one round in the tests.
 """
 
 from collections.abc import Mapping, Sequence
