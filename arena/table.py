@@ -1,0 +1,337 @@
+"""What all faces share: how an episode goes on, whose answer is awaited, what a wrong one costs, what each seat sees.
+
+`Setup` is fixed when a face is made, `Table` is one episode. A face asks the seat `table.asked`, hands what it says
+to `table.answer`, and reads `table.earned`. Seats to act at the same moment are asked in ascending order and
+`Game.apply` is called when the last answer is in; vacated seats are answered for.
+"""
+
+from collections.abc import Iterable, Mapping
+from operator import index
+from random import Random
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import Space
+
+from arena.game import Action, Game, LiveGame, Player
+from arena.numeric import Codec
+from arena.referee import Reading, Referee
+from arena.registry import frozen, id_of, load, make_game, options_of, unknown
+from arena.spaces import Text
+from arena.text import show
+
+__all__ = ["ARGUMENTS", "NOTE_ROOM", "OVER", "RENDER_MODES", "History", "Setup", "Table", "draw_seed", "seed_of"]
+
+History = Literal["full", "new"] | int
+OVER = -1
+"""`Table.asked` once nobody is asked any more."""
+RENDER_MODES = ["ansi", "human"]
+NOTE_ROOM = 4096
+"""Characters an observation may take for the referee's note above the game's own text."""
+_FINE = ("", "legal")
+ARGUMENTS = ("illegal", "retries", "show_legal", "history", "render_mode", "numeric")
+"""What every face takes beside the game's own options."""
+
+
+def seed_of(seed: Any) -> int:
+    """The seed as an int. Raises ValueError unless it is 0 to 2**64 - 1, TypeError unless it is an integer."""
+    number = index(seed)
+    if not 0 <= number < 1 << 64:
+        raise ValueError(f"seed={number}: allowed are 0 to 2**64 - 1")
+    return number
+
+
+def _history(value: Any) -> History:
+    if value in ("full", "new") or (type(value) is int and value >= 0):
+        known: History = value
+        return known
+    raise ValueError(f"history={value!r}: allowed are 'full', 'new' or a number of events, 0 or more")
+
+
+def _render_mode(value: Any) -> str | None:
+    if value is None or value in RENDER_MODES:
+        mode: str | None = value
+        return mode
+    raise ValueError(f"render_mode={value!r}: allowed are None, 'ansi' and 'human'")
+
+
+def _flag(name: str, value: Any) -> bool:
+    if type(value) is not bool:
+        raise ValueError(f"{name}={value!r}: allowed are True and False")
+    return value
+
+
+def draw_seed(rng: np.random.Generator) -> int:
+    """The seed of an episode that was reset without one."""
+    return int(rng.bit_generator.random_raw())
+
+
+class Setup:
+    """A game with its options, a referee, and how things are shown: all that stays the same from episode to episode.
+
+    `own` names the arguments of the face itself, for the message about an unknown one. Raises ValueError for
+    whatever is not allowed.
+    """
+
+    def __init__(
+        self,
+        game: str | type[Game],
+        options: Mapping[str, Any],
+        own: Iterable[str],
+        *,
+        illegal: Any,
+        retries: Any,
+        show_legal: Any,
+        history: Any,
+        render_mode: Any,
+        numeric: Any,
+    ) -> None:
+        self.id = id_of(game)
+        self.game = load(game) if isinstance(game, str) else game
+        self._check_names(options, {*ARGUMENTS, *own})
+        self.options = {key: frozen(value) for key, value in options.items()}
+        self.referee = Referee(illegal, retries, _flag("show_legal", show_legal))
+        self.history = _history(history)
+        self.render_mode = _render_mode(render_mode)
+        rng = Random(0)
+        unused = rng.getstate()
+        self.template = make_game(self.game, rng, self.options)
+        # A deal that draws nothing from its generator is the only one there is: an immutable value, made once.
+        self._only = self.template if rng.getstate() == unused and not isinstance(self.template, LiveGame) else None
+        self.players = self.template.players
+        self.rules = tuple([self.template.rules(p) for p in range(self.players)])
+        self.talks = self.game.events is not Game.events
+        self.codec = Codec(self.id, self.template) if _flag("numeric", numeric) else None
+
+    def _check_names(self, options: Mapping[str, Any], own: set[str]) -> None:
+        allowed = options_of(self.game)
+        for name in options:
+            if name not in allowed:
+                raise unknown(f"argument of {self.id}", name, {*own, *allowed})
+        if taken := sorted(own & set(allowed)):
+            raise ValueError(f"option {taken[0]!r} of {self.id} is the name of an argument of every environment")
+
+    def deal(self, seed: int) -> Game:
+        """The first position: the same for the same seed in every face, and in a match."""
+        return self.game.initial(Random(seed), **self.options) if self._only is None else self._only
+
+    def observation_space(self) -> Space[Any]:
+        """A fresh space that holds every observation of every seat."""
+        return self.codec.observation_space() if self.codec else Text(self.template.max_length() + NOTE_ROOM)
+
+    def action_space(self) -> Space[Any]:
+        """A fresh space to sample from; with a vocabulary where all actions are known."""
+        if self.codec:
+            return self.codec.action_space()
+        return Text(self.template.max_action(), vocabulary=self.template.action_table())
+
+
+class Table:
+    """One episode."""
+
+    __slots__ = (
+        "acting", "answers", "asked", "earned", "ends", "everyone", "forfeits", "left", "legal", "note", "ply",
+        "reasons", "referee", "retries", "seed", "seen", "setup", "shown", "spare", "state", "turns", "verdicts",
+    )  # fmt: skip
+
+    setup: Setup
+    seed: int
+    state: Game
+    acting: tuple[Player, ...]
+    """Seats to act now."""
+    answers: dict[Player, Action]
+    """The actions of this ply so far, in ascending order of seats."""
+    asked: Player
+    """The seat whose answer is awaited, or OVER."""
+    legal: tuple[Action, ...] | None
+    """Its legal actions, or None: open text."""
+    left: int
+    """Retries it still has."""
+    note: str
+    """The referee's word about its last try, "" at the first."""
+    earned: tuple[float, ...]
+    """What each seat has earned, forfeits settled."""
+    turns: list[int]
+    """Turns each seat has had."""
+    verdicts: list[str]
+    """The verdict on each seat's last answer, "" before the first."""
+    reasons: list[str]
+    """Why the last answer that was not legal was not."""
+    forfeits: list[Player]
+    """Seats that have forfeited."""
+    spare: Random | None
+    """Draws the actions of seats that gave none."""
+
+    def __init__(self, setup: Setup, *, everyone: bool = False) -> None:
+        """`everyone`: all seats look at every ply (parallel), so that news are what the last ply brought."""
+        self.setup, self.referee, self.retries = setup, setup.referee, setup.referee.retries
+        self.everyone = everyone
+        self.ends = self.referee.ends(setup.template)
+        self.asked = OVER
+
+    def deal(self, seed: int) -> None:
+        """Begin anew."""
+        players = self.setup.players
+        self.close()
+        self.seed, self.ply = seed, 0
+        self.state = state = self.setup.deal(seed)
+        self.earned = state.returns()
+        self.answers, self.forfeits, self.spare = {}, [], None
+        self.left, self.note = self.retries, ""
+        self.turns, self.verdicts, self.reasons = [0] * players, [""] * players, [""] * players
+        self.seen, self.shown = [0] * players, [("", 0)] * players
+        self.acting = state.to_act()
+        self._ask()
+
+    def close(self) -> None:
+        """Let go of what the game opened."""
+        state = getattr(self, "state", None)
+        if isinstance(state, LiveGame):
+            state.close()
+
+    def answer(self, text: str) -> None:
+        """What the seat `asked` says. Any `str` is taken; raises TypeError for another type."""
+        legal = self.legal
+        if legal is not None and type(text) is str and text in legal:
+            self._accept("legal", text)
+        else:
+            self.judge(self.referee.read(self.state, self.asked, text))
+
+    def judge(self, reading: Reading) -> None:
+        """Take the referee's reading of an answer: an action, another try, or what a wrong one costs."""
+        player, action = self.asked, reading.action
+        self.reasons[player] = reading.reason
+        if action is None and self.left:
+            self.left -= 1
+            self.verdicts[player] = reading.verdict
+            self.note = self.referee.note(self.state, player, reading)
+            return
+        if action is None:
+            if self.referee.illegal == "forfeit":
+                self.forfeits.append(player)
+            action = "" if self.forfeits and self.ends else self._substitute(player)
+        self._accept(reading.verdict, action)
+
+    def _accept(self, verdict: str, action: Action) -> None:
+        player, answers, acting = self.asked, self.answers, self.acting
+        self.verdicts[player] = verdict
+        self.turns[player] += 1
+        self.left, self.note = self.retries, ""
+        answers[player] = action
+        if len(answers) == len(acting):
+            if self.forfeits:
+                return self._after_forfeit()
+            self._apply(answers)
+            acting = self.acting
+            if not acting:
+                self.asked, self.legal = OVER, ()
+                return None
+        self.asked = player = acting[len(self.answers)]
+        if self.forfeits:
+            return self._ask()
+        self.legal = self.state.legal_actions(player)
+        return None
+
+    def _apply(self, answers: dict[Player, Action]) -> None:
+        if self.setup.history == "new":
+            for player in range(self.setup.players) if self.everyone else answers:
+                self.seen[player] = len(self.state.events(player))
+        self.state = state = self.state.apply(answers)
+        self.answers = {}
+        self.ply += 1
+        self.earned = self.referee.settle(state, self.forfeits) if self.forfeits else state.returns()
+        self.acting = state.to_act()
+
+    def _after_forfeit(self) -> None:
+        """All answers of the ply are in, and a seat has forfeited: now or before."""
+        if self.ends:
+            self.earned = self.referee.settle(self.state, self.forfeits)
+            self.acting, self.asked, self.legal = (), OVER, ()
+            return
+        self._apply(self.answers)
+        self._ask()
+
+    def _ask(self) -> None:
+        """Go to the next seat that still plays for itself."""
+        while self.acting:
+            for player in self.acting[len(self.answers) :]:
+                if player not in self.forfeits:
+                    self.asked, self.legal = player, self.state.legal_actions(player)
+                    return
+                self.answers[player] = self._substitute(player)
+            self._apply(self.answers)
+        self.asked, self.legal = OVER, ()
+
+    def _substitute(self, player: Player) -> Action:
+        if self.spare is None:
+            self.spare = Random((2 << 64) + self.seed)  # the stream a match uses
+        return self.referee.substitute(self.state, player, self.spare)
+
+    def legal_shown(self) -> tuple[Action, ...] | None:
+        """The legal actions of the seat asked, as it may see them."""
+        return self.legal if self.referee.show_legal else None
+
+    def text(self, player: Player) -> str:
+        """What the seat sees: the referee's note, the history, the position."""
+        text = self.state.observation(player)
+        if self.setup.talks:
+            text = self._with_history(player, text)
+        if self.note and player == self.asked:
+            text = f"{self.note}\n{text}"
+        return text
+
+    def _with_history(self, player: Player, observation: str) -> str:
+        events, history = self.state.events(player), self.setup.history
+        if history == "full":
+            return self._all_shown(player) + observation
+        news = events[self.seen[player] :] if history == "new" else events[len(events) - min(history, len(events)) :]
+        return "\n".join([*map(show, news), observation])
+
+    def _all_shown(self, player: Player) -> str:
+        """Events are only ever added, so what was shown before is kept."""
+        before, count = self.shown[player]
+        events = self.state.events(player)
+        if len(events) > count:
+            before += "".join([f"{show(event)}\n" for event in events[count:]])
+            self.shown[player] = before, len(events)
+        return before
+
+    def observation(self, player: Player) -> Any:
+        """What the seat sees, as its space has it."""
+        text = self.text(player)
+        codec = self.setup.codec
+        return text if codec is None else codec.observation(self.state, player, text)
+
+    def info(self, player: Player) -> dict[str, Any]:
+        """What stands beside the observation of a seat; never whose turn it is."""
+        asked = player == self.asked
+        info: dict[str, Any] = {
+            "legal_actions": self.legal_shown() if asked else (),
+            "player": player,
+            "turn": self.turns[player],
+            "verdict": self.verdicts[player],
+            "retries_left": self.left if asked else self.retries,
+        }
+        if info["verdict"] not in _FINE:
+            info["reason"] = self.reasons[player]
+        if (codec := self.setup.codec) is not None:
+            info["text"] = self.text(player)
+            info["action_mask"] = codec.mask(info["legal_actions"])
+        return info
+
+    def render(self) -> str | None:
+        """The whole table as an onlooker sees it: returned in mode `ansi`, printed in mode `human`."""
+        mode = self.setup.render_mode
+        if mode is None:
+            return None
+        picture = self.state.render()
+        if mode == "ansi":
+            return picture
+        print(picture)
+        return None
+
+    def action(self, action: Any) -> str:
+        """What the seat says, given an action of its space. Raises TypeError for one of another type."""
+        codec = self.setup.codec
+        text: str = action if codec is None else codec.action(action)
+        return text
