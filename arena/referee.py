@@ -213,7 +213,7 @@ def _last_final(text: str) -> str | None:
     if last is None:
         return None
     line = text[last.end() :].split("\n", 1)[0]
-    return line.strip().strip("*`\"'").rstrip(".")
+    return line.strip().rstrip(".").strip("*`\"'")
 
 
 def _last_bracket(text: str) -> str | None:

@@ -31,6 +31,7 @@ __all__ = [
     "make_agent",
     "make_game",
     "options_of",
+    "parse_value",
     "register",
     "register_agent",
     "unknown",
@@ -92,17 +93,18 @@ class AgentSpec(NamedTuple):
                 )
         if re.search(r"//[^/]*@", target):
             raise ValueError("agent spec carries a password in its address; put it in the environment")
-        return cls(name, target, tuple([(key, _value(text)) for key, text in pairs]))
+        return cls(name, target, tuple([(key, parse_value(text)) for key, text in pairs]))
 
     def __str__(self) -> str:
         query = "&".join(f"{key}={quote(_plain(value), safe=',:/')}" for key, value in self.options)
         return self.name + (f":{self.target}" if self.target else "") + (f"?{query}" if query else "")
 
 
-def _value(text: str) -> Any:
+def parse_value(text: str) -> Any:
+    """An option's value as text: JSON where it parses as JSON (numbers, true, lists), else the text itself."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

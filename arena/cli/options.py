@@ -1,18 +1,11 @@
 """Reading `key=value` options from the command line."""
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["parse_options", "parse_value"]
+from arena.registry import parse_value
 
-
-def parse_value(text: str) -> Any:
-    """JSON where it parses as JSON (numbers, true, lists, quoted text), else the text itself."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+__all__ = ["parse_options"]
 
 
 def parse_options(pairs: Iterable[str]) -> dict[str, Any]:
