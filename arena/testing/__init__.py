@@ -19,11 +19,11 @@ __all__ = ["CHECKS", "Case", "ConformanceError", "Failure", "check_game", "rando
 Check = Callable[[Case], None]
 
 _ALWAYS: tuple[Check, ...] = (
+    _play.options,
     _play.plays,
     _play.seats,
     _play.defined,
     _play.ends,
-    _play.options,
     _play.json_options,
     _play.options_only,
     _actions.legal_list,
@@ -145,7 +145,7 @@ def _names(game: type[Game], checks: Collection[str] | None, subprocess: bool) -
 def _run(case: Case, names: Sequence[str]) -> list[Failure]:
     """What is broken with one set of options. Without a single position there is nothing more to look at."""
     if not all(play.positions for play in case.playthroughs):
-        names = ["plays"]
+        names = ["options", "plays"]
     found = []
     for name in names:
         try:

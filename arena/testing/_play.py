@@ -91,14 +91,14 @@ def defined(case: Case) -> None:
         players = spot.game.players
         if not isinstance(players, int) or players < 1:
             raise spot.broken(f"players is {players!r}: it must be a whole number of at least 1")
-        for name, kinds in PER_GAME.items():
-            _defined(spot, name, kinds)
-        if (teams := spot.game.teams()) is not None and len(teams) != players:
-            raise spot.broken(f"teams() has {len(teams)} entries for {players} seats")
         for p in range(players):
             for name, kinds in PER_SEAT.items():
                 _defined(spot, name, kinds, p)
             _defined_of_text(spot, p)
+        for name, kinds in PER_GAME.items():
+            _defined(spot, name, kinds)
+        if (teams := spot.game.teams()) is not None and len(teams) != players:
+            raise spot.broken(f"teams() has {len(teams)} entries for {players} seats")
 
 
 def _defined_of_text(spot: Spot, player: int) -> None:

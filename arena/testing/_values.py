@@ -35,8 +35,8 @@ def purity(case: Case) -> None:
 
 
 def _reads(game: Game) -> dict[str, object]:
-    seen: dict[str, object] = {f"{name}()": getattr(game, name)() for name in PER_GAME}
-    return seen | {f"{name}({p})": getattr(game, name)(p) for name in PER_SEAT for p in range(game.players)}
+    seen = {f"{name}({p})": getattr(game, name)(p) for name in PER_SEAT for p in range(game.players)}
+    return seen | {f"{name}()": getattr(game, name)() for name in PER_GAME}
 
 
 def reads(case: Case) -> None:
