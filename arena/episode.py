@@ -119,10 +119,10 @@ class Episode(msgspec.Struct, omit_defaults=True):
     schema: int = SCHEMA
 
 
-def link(previous: bytes, seat: Player, shown: str, action: Action | None) -> bytes:
-    """The next link of the hash chain (16 bytes)."""
-    body = f"{seat} {len(shown)} {shown}{'' if action is None else action}"
-    return blake2b(previous + body.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+def link(previous: str, seat: Player, shown: str, action: Action | None) -> str:
+    """The next link of the hash chain: 32 hexadecimal digits (blake2b)."""
+    body = f"{previous} {seat} {len(shown)} {shown}{'' if action is None else action}"
+    return blake2b(body.encode(), digest_size=16).hexdigest()
 
 
 def shown_to(game: Game, player: Player, since: int) -> tuple[tuple[str, ...], str]:
@@ -190,7 +190,7 @@ def replay(episode: Episode, game: type[Game] | None = None) -> Game:
     validate(episode)
     state = make_game(game or episode.env, episode.seed, episode.options)
     seen = [0] * state.players
-    chain, at = b"", 0
+    chain, at = "", 0
     while at < len(episode.turns):
         acting = state.to_act()
         turns = episode.turns[at : at + len(acting)]
@@ -206,14 +206,14 @@ def replay(episode: Episode, game: type[Game] | None = None) -> Game:
     return state
 
 
-def _same(game: Game, turn: Turn, chain: bytes, seen: list[int], at: int) -> bytes:
+def _same(game: Game, turn: Turn, chain: str, seen: list[int], at: int) -> str:
     events, observation = shown_to(game, turn.seat, seen[turn.seat])
     seen[turn.seat] += len(events)
     if (events, observation) != (turn.events, turn.observation):
         raise EpisodeError(f"turn {at}: seat {turn.seat} now sees something else")
     chain = link(chain, turn.seat, "\n".join((*events, observation)), turn.action)
-    if chain.hex() != turn.hash:
-        raise EpisodeError(f"turn {at}: hash {chain.hex()} is not the recorded {turn.hash}")
+    if chain != turn.hash:
+        raise EpisodeError(f"turn {at}: hash {chain} is not the recorded {turn.hash}")
     return chain
 
 

@@ -16,13 +16,13 @@ from arena.episode import Attempt, Episode, Outcome, Seat, Turn, link
 from arena.game import Action, Game, IllegalAction, LiveGame, Player
 from arena.referee import Reading, Referee
 from arena.registry import id_of, make_agent, make_game
-from arena.text import show
+from arena.text import clean, show
 from arena.version import __version__
 
 __all__ = ["VERSIONS", "HouseAgent", "play", "play_sync"]
 
 VERSIONS = {"arena": __version__, "python": python_version()}
-_LEGAL = Reading("legal")
+_TIMED_OUT = Reply("", truncated=True)
 _clock = time.perf_counter
 
 
@@ -91,7 +91,7 @@ def play_sync(
     """
     held = [make_agent(agent) for agent in agents]
     timed = deadline is not None or turn_seconds is not None
-    if timed or any(iscoroutinefunction(agent.act) for agent in held):
+    if timed or any(_waits(type(agent)) for agent in held):
         limits = {"deadline": deadline, "turn_seconds": turn_seconds, "max_turns": max_turns}
         return asyncio.run(play(game, held, seed, options, referee, **limits))  # type: ignore[arg-type]  # by name
     coroutine = _table(game, held, seed, options, referee or Referee(), "", "").play(max_turns)
@@ -144,7 +144,7 @@ class _Table:
     """One match in progress."""
 
     __slots__ = (
-        "agents", "chain", "earned", "env", "forfeits", "group_id", "in_loop", "last", "match_id", "memories",
+        "agents", "chain", "earned", "env", "forfeits", "group_id", "in_loop", "last", "live", "match_id", "memories",
         "options", "plain", "ply", "pool", "referee", "seed", "seen", "spare", "started", "state", "talks",
         "turn_seconds", "turns",
     )  # fmt: skip
@@ -160,11 +160,12 @@ class _Table:
         self.memories: list[dict[str, Any]] = [{} for _ in range(seats)]
         self.seen = [0] * seats
         self.talks = type(state).events is not Game.events
-        self.plain = not any(agent.blocking or iscoroutinefunction(agent.act) for agent in agents)
+        self.live = isinstance(state, LiveGame)
+        self.plain = not any(agent.blocking or _waits(type(agent)) for agent in agents)
         self.forfeits: list[Player] = []
         self.spare: Random | None = None
         self.earned = state.returns()
-        self.ply, self.chain, self.started = 0, b"", time.time()
+        self.ply, self.chain, self.started = 0, "", time.time()
         self.turn_seconds: float | None = None
         self.pool: Executor | None = None
         self.in_loop = False
@@ -174,13 +175,19 @@ class _Table:
         """Until it is over, cut, or void."""
         try:
             while acting := self.state.to_act():
-                if max_turns is not None and self.ply >= max_turns:
+                if self.ply == max_turns:
                     return self.episode("truncated", f"{max_turns} plies were played")
-                actions = await self._answers(acting)
+                if len(acting) == 1:
+                    turns = [await self._turn(acting[0])]
+                else:
+                    turns = await self._turns(acting)
+                actions = self._record(turns)
                 if self.forfeits and self.referee.ends(self.state):
                     break
-                self.state = await self._applied(actions)
-                self._pay(self.state.returns())
+                self.state = await self._live_apply(actions) if self.live else self.state.apply(actions)
+                returns = self.state.returns()
+                if returns != self.earned:
+                    self._pay(returns)
                 self.ply += 1
             self._pay(self.referee.settle(self.state, self.forfeits))
             return self.episode("terminated", "")
@@ -190,21 +197,25 @@ class _Table:
             if isinstance(self.state, LiveGame):
                 self.state.close()
 
-    async def _answers(self, acting: tuple[Player, ...]) -> dict[Player, Action]:
-        """One action of every seat to act; seats that may wait are asked at once."""
-        if self.plain or len(acting) == 1 or not self.in_loop:
-            turns = [await self._turn(player) for player in acting]
-        else:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self._turn(player)) for player in acting]
-            turns = [task.result() for task in tasks]
+    async def _turns(self, acting: tuple[Player, ...]) -> list[Turn]:
+        """The turns of seats that act at once; those that may wait are asked at once too."""
+        if self.plain or not self.in_loop:
+            return [await self._turn(player) for player in acting]
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._turn(player)) for player in acting]
+        return [task.result() for task in tasks]
+
+    def _record(self, turns: list[Turn]) -> dict[Player, Action]:
+        """Link the turns of one ply into the chain; their actions."""
+        actions = {}
         for turn in turns:
             shown = "\n".join((*turn.events, turn.observation)) if turn.events else turn.observation
-            self.chain = link(self.chain, turn.seat, shown, turn.action)
-            turn.hash = self.chain.hex()
+            turn.hash = self.chain = link(self.chain, turn.seat, shown, turn.action)
             self.last[turn.seat] = turn
+            if turn.action is not None:
+                actions[turn.seat] = turn.action
         self.turns += turns
-        return {turn.seat: turn.action for turn in turns if turn.action is not None}
+        return actions
 
     async def _turn(self, player: Player) -> Turn:
         state = self.state
@@ -215,56 +226,60 @@ class _Table:
             return Turn(self.ply, player, observation, self._substitute(player), (), count, events)
         shown = legal if self.referee.show_legal else None
         view = View(player, observation, shown, self.memories[player], "", self.ply, state, self.seed)
-        action, attempts = await self._attempts(view, legal)
+        start = _clock()
+        reply = self._ask(view)
+        if type(reply) is not Reply:
+            reply = await self._waited(reply, view)
+        took = _clock() - start
+        text = reply.text
+        if legal is not None and text in legal and not reply.truncated:
+            attempts: tuple[Attempt, ...] = (Attempt(text, "legal", "", reply.reasoning, took, reply.calls),)
+            return Turn(self.ply, player, observation, text, attempts, count, events)
+        action, attempts = await self._judged(view, reply, took)
         if action is None:
             action = self._wrong(player)
         return Turn(self.ply, player, observation, action, attempts, count, events)
 
-    async def _attempts(
-        self, view: View, legal: tuple[Action, ...] | None
-    ) -> tuple[Action | None, tuple[Attempt, ...]]:
-        """Ask until the referee accepts or the retries are used up."""
+    def _ask(self, view: View) -> Reply | Awaitable[Reply]:
+        agent = self.agents[view.player]
+        return self._in_worker(agent, view) if agent.blocking and self.in_loop else agent.act(view)
+
+    async def _judged(self, view: View, reply: Reply, took: float) -> tuple[Action | None, tuple[Attempt, ...]]:
+        """Read a reply; ask again while it is wrong and retries are left. No action: they are used up."""
         attempts: tuple[Attempt, ...] = ()
         for left in range(self.referee.retries, -1, -1):
-            start = _clock()
-            try:
-                reply = await self._reply(view)
-            except TimeoutError:
-                if self.agents[view.player].served:
-                    raise
-                reason = f"no answer within {self.turn_seconds} s"
-                return None, (*attempts, Attempt("", "truncated", reason, "", _clock() - start))
-            took = _clock() - start
-            if legal is not None and reply.text in legal and not reply.truncated:
-                return reply.text, (*attempts, Attempt(reply.text, "legal", "", reply.reasoning, took, reply.calls))
             reading = self._read(view.player, reply)
-            told = (reading.verdict, reading.reason, reply.reasoning, took, reply.calls)
-            attempts = (*attempts, Attempt(reply.text, *told))
-            if reading.action is not None:
+            raw, thought = clean(reply.text), clean(reply.reasoning)
+            attempts = (*attempts, Attempt(raw, reading.verdict, reading.reason, thought, took, reply.calls))
+            if reading.action is not None or not left:
                 return reading.action, attempts
-            if left:
-                view.note = self.referee.note(self.state, view.player, reading)
-        return None, attempts
+            view.note = self.referee.note(self.state, view.player, reading)
+            start, asked = _clock(), self._ask(view)
+            reply = asked if isinstance(asked, Reply) else await self._waited(asked, view)
+            took = _clock() - start
+        raise AssertionError("unreachable: the last round returns")
 
     def _read(self, player: Player, reply: Reply) -> Reading:
+        if reply is _TIMED_OUT:
+            return Reading("truncated", None, f"no answer within {self.turn_seconds} s")
         if reply.truncated:
             return Reading("truncated", None, "the reply was cut off before it ended")
         return self.referee.read(self.state, player, reply.text)
 
-    async def _reply(self, view: View) -> Reply:
+    async def _waited(self, reply: Reply | Awaitable[Reply], view: View) -> Reply:
+        """The awaited reply. Out of time: a local agent has given a wrong answer, a served one raises."""
         agent = self.agents[view.player]
-        if agent.blocking and self.in_loop:
-            reply: Reply | Awaitable[Reply] = self._in_worker(agent, view)
-        else:
-            reply = agent.act(view)
-        if isinstance(reply, Reply):
-            return reply
         if not isinstance(reply, Awaitable):
             raise TypeError(f"agent {agent.name!r} must return a Reply, got {type(reply).__name__}")
-        if self.turn_seconds is None:
-            return await reply
-        async with asyncio.timeout(self.turn_seconds):
-            return await reply
+        try:
+            if self.turn_seconds is None:
+                return _checked(await reply, agent)
+            async with asyncio.timeout(self.turn_seconds) as timer:
+                return _checked(await reply, agent)
+        except TimeoutError:
+            if agent.served or self.turn_seconds is None or not timer.expired():
+                raise
+            return _TIMED_OUT
 
     async def _in_worker(self, agent: Agent, view: View) -> Reply:
         """In the pool, where memory (the generator in it too) travels there and back; else in a thread."""
@@ -294,15 +309,11 @@ class _Table:
         since, self.seen[player] = self.seen[player], len(events)
         return tuple([show(event) for event in events[since:]]) if since < len(events) else ()
 
-    async def _applied(self, actions: dict[Player, Action]) -> Game:
-        if isinstance(self.state, LiveGame) and self.in_loop:
-            return await asyncio.to_thread(self.state.apply, actions)
-        return self.state.apply(actions)
+    async def _live_apply(self, actions: dict[Player, Action]) -> Game:
+        return await asyncio.to_thread(self.state.apply, actions) if self.in_loop else self.state.apply(actions)
 
     def _pay(self, returns: tuple[float, ...]) -> None:
         """Credit what changed to each seat's last turn."""
-        if returns == self.earned:
-            return
         for turn, now, before in zip(self.last, returns, self.earned, strict=True):
             if turn is not None:
                 turn.reward += now - before
@@ -339,6 +350,17 @@ class _Table:
         rules = _rules(type(state), tuple(sorted(self.options.items()))) if _hashable(self.options) else None
         texts = rules or tuple([state.rules(p) for p in range(state.players)])
         return tuple([Seat(agent.name, state.role(p), texts[p]) for p, agent in enumerate(self.agents)])
+
+
+def _checked(reply: object, agent: Agent) -> Reply:
+    if not isinstance(reply, Reply):
+        raise TypeError(f"agent {agent.name!r} must return a Reply, got {type(reply).__name__}")
+    return reply
+
+
+@lru_cache(maxsize=1024)
+def _waits(agent: type[Agent]) -> bool:
+    return iscoroutinefunction(agent.act)
 
 
 def _hashable(options: dict[str, Any]) -> bool:
