@@ -52,6 +52,20 @@ def settle(players: int, ante: int, bet: int, cards: str, line: str) -> tuple[fl
     return tuple(won)
 
 
+@lru_cache(maxsize=4096)
+def seen(players: int, ante: int, bet: int, cards: str, line: str, player: Player) -> str:
+    """What the seat sees."""
+    node = tree(players)[line]
+    if node.legal:
+        asked = node.ask if player == node.to_act[0] else node.wait
+    else:
+        shown = [f"Player {p} {cards[p]}" for p in node.live]
+        showdown = f"Showdown: {', '.join(shown)}. " if len(shown) > 1 else ""
+        asked = f"{node.wait} {showdown}Player {winner(node, cards)} takes the pot."
+    pot = ante * players + bet * node.pot
+    return f"You are Player {player}. Your card: {cards[player]}.\n{node.said}\nPot: {pot} chips.\n{asked}"
+
+
 class KuhnPoker(TurnGame):
     """Options: `players` 2 to 10 (the deck has one card more), `ante` and `bet` in chips."""
 
@@ -67,11 +81,11 @@ class KuhnPoker(TurnGame):
     @classmethod
     def initial(cls, rng: Random, players: int = 2, ante: int = 1, bet: int = 1) -> Self:
         """Deal a card to each."""
+        if players == 2 and ante == bet == 1:
+            return cls(2, 1, 1, rng.choice(DEALS))  # the checks and rng.sample take longer than the rest of a hand
         for name, value, low, high in (("players", players, 2, 10), ("ante", ante, 1, CHIPS), ("bet", bet, 1, CHIPS)):
             if type(value) is not int or not low <= value <= high:
                 raise ValueError(f"{name}={value!r}: allowed are {low} to {high}")
-        if players == 2:
-            return cls(2, ante, bet, rng.choice(DEALS))  # rng.sample alone takes as long as the rest of a hand
         return cls(players, ante, bet, "".join(rng.sample(RANKS[-players - 1 :], players)))
 
     def to_act(self) -> tuple[Player, ...]:
@@ -92,18 +106,7 @@ class KuhnPoker(TurnGame):
 
     def observation(self, player: Player) -> str:
         """Own card, betting, pot, what is asked; after a showdown the cards of those who have not folded."""
-        node = tree(self.players)[self.line]
-        pot = self.ante * self.players + self.bet * node.pot
-        if not node.legal:
-            asked = f"{node.wait} {self._result(node)}"
-        else:
-            asked = node.ask if player == node.to_act[0] else node.wait
-        return f"You are Player {player}. Your card: {self.cards[player]}.\n{node.said}\nPot: {pot} chips.\n{asked}"
-
-    def _result(self, node: Node) -> str:
-        shown = [f"Player {p} {self.cards[p]}" for p in node.live]
-        showdown = f"Showdown: {', '.join(shown)}. " if len(shown) > 1 else ""
-        return f"{showdown}Player {winner(node, self.cards)} takes the pot."
+        return seen(self.players, self.ante, self.bet, self.cards, self.line, player)
 
     def legal_actions(self, player: Player) -> tuple[Action, ...]:
         """See `Game.legal_actions`."""

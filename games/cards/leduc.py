@@ -4,7 +4,7 @@ Rules: F. Southey et al., "Bayes' bluff: opponent modelling in poker", UAI 2005;
 in the tests. Suits decide nothing, so the cards are shown by rank only.
 """
 
-from functools import cache
+from functools import cache, lru_cache
 from itertools import permutations
 from random import Random
 from typing import Self
@@ -50,6 +50,29 @@ def tree(raises: int) -> dict[str, Node]:
     return betting_tree(2, SIZES, raises, "raise")
 
 
+@lru_cache(maxsize=8192)
+def seen(raises: int, deal: str, line: str, player: Player) -> str:
+    """What the seat sees. All views of the default game are about 4,000."""
+    node = tree(raises)[line]
+    if node.legal:
+        asked = node.ask if player == node.to_act[0] else node.wait
+    else:
+        asked = f"{node.wait} {_result(node, deal)}"
+    first, second = node.paid
+    return (
+        f"You are Player {player}. Your card: {deal[player]}. Board card: {deal[2] if node.round else 'hidden'}.\n"
+        f"{node.said}\nIn the pot: {ANTE + first} of Player 0, {ANTE + second} of Player 1.\n{asked}"
+    )
+
+
+def _result(node: Node, deal: str) -> str:
+    if len(node.live) == 1:
+        return f"Player {node.live[0]} takes the pot."
+    winner = WINNER[deal]
+    end = "The pot is shared." if winner is None else f"Player {winner} takes the pot."
+    return f"Showdown: Player 0 {deal[0]}, Player 1 {deal[1]}. {end}"
+
+
 class LeducPoker(TurnGame):
     """Option: `raises`, the most raises in a round, 1 to 8."""
 
@@ -80,23 +103,7 @@ class LeducPoker(TurnGame):
 
     def observation(self, player: Player) -> str:
         """Own card, board card when open, betting, chips, what is asked; the other card after a showdown only."""
-        node = tree(self.raises)[self.line]
-        deal, (mine, other) = self.deal, node.paid
-        if not node.legal:
-            asked = f"{node.wait} {self._result(node)}"
-        else:
-            asked = node.ask if player == node.to_act[0] else node.wait
-        return (
-            f"You are Player {player}. Your card: {deal[player]}. Board card: {deal[2] if node.round else 'hidden'}.\n"
-            f"{node.said}\nIn the pot: {ANTE + mine} of Player 0, {ANTE + other} of Player 1.\n{asked}"
-        )
-
-    def _result(self, node: Node) -> str:
-        if len(node.live) == 1:
-            return f"Player {node.live[0]} takes the pot."
-        winner = WINNER[self.deal]
-        end = "The pot is shared." if winner is None else f"Player {winner} takes the pot."
-        return f"Showdown: Player 0 {self.deal[0]}, Player 1 {self.deal[1]}. {end}"
+        return seen(self.raises, self.deal, self.line, player)
 
     def legal_actions(self, player: Player) -> tuple[Action, ...]:
         """See `Game.legal_actions`."""
