@@ -1,0 +1,239 @@
+"""What a tournament is: agents, games with their options, seed blocks and limits; read from TOML and checked."""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from arena.agent import Agent
+from arena.game import Game
+from arena.referee import Referee
+from arena.registry import AgentSpec, canonical, make_agent, make_game, unknown
+
+__all__ = ["AgentEntry", "ConfigError", "GameEntry", "Tournament", "identities", "identity", "load", "parse"]
+
+Truncated = Literal["score", "drop"]
+_PLACE = re.compile(r"(?:host|port|url|base_url|address)\Z")
+_MAX_SEED = 1 << 62
+
+
+class ConfigError(ValueError):
+    """The configuration cannot be played; one line says why and what is allowed."""
+
+
+class GameEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One game of a tournament: an id, its options, and how many seed blocks of it."""
+
+    id: str
+    options: dict[str, Any] = {}
+    blocks: int | None = None
+    """None: as many as the tournament has."""
+
+    @property
+    def label(self) -> str:
+        """The id, with the options that were given."""
+        given = ", ".join(f"{key}={_plain(value)}" for key, value in sorted(self.options.items()))
+        return f"{self.id} ({given})" if given else self.id
+
+    @classmethod
+    def of(cls, text: str) -> "GameEntry":
+        """Read `ConnectFour-v0` or `ConnectFour-v0?columns=8&rows=7`."""
+        spec = AgentSpec.parse(text)
+        return cls(spec.name, dict(spec.options))
+
+
+class AgentEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One agent of a tournament: its spec string and what tables call it."""
+
+    spec: str
+    name: str = ""
+    """"" becomes the spec string."""
+
+
+class Tournament(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who meets in what, how often and under which rules. `load` and `parse` give a checked one."""
+
+    games: tuple[GameEntry, ...]
+    agents: tuple[AgentEntry, ...]
+    seed: int = 0
+    """The first block's; block b has `seed + b`."""
+    blocks: int = 10
+    """Seed blocks: one seed each, played in every rotation of the seats."""
+    repetitions: int = 1
+    """How often every game of a block is played."""
+    concurrency: int = 32
+    """Games at once."""
+    workers: int = 0
+    """Processes for blocking agents (searches); 0: one a core."""
+    deadline: float | None = None
+    """Seconds for one game; then it is void."""
+    turn_seconds: float | None = None
+    """Seconds for one answer; then a local agent has forfeited, a served one makes the game void."""
+    max_turns: int | None = None
+    """Plies; then the game is truncated."""
+    truncated: Truncated = "score"
+    """Truncated games score their returns, or are left out of the ratings ("drop")."""
+    void_retries: int = 2
+    """How often a void game is played again."""
+    void_limit: float = 0.25
+    """The share of void attempts at which the run gives up."""
+    referee: Referee = Referee()
+
+    def settings(self) -> dict[str, Any]:
+        """What decides how a single game goes, beside its seats and seed: part of every game's id."""
+        return {
+            "referee": msgspec.to_builtins(self.referee),
+            "max_turns": self.max_turns,
+            "turn_seconds": self.turn_seconds,
+        }
+
+    def blocks_of(self, entry: GameEntry) -> int:
+        """How many seed blocks of this game."""
+        return self.blocks if entry.blocks is None else entry.blocks
+
+    def make_agents(self) -> list[Agent]:
+        """One object for each entry, called by its name."""
+        agents = [make_agent(entry.spec) for entry in self.agents]
+        for agent, entry in zip(agents, self.agents, strict=True):
+            agent.name = entry.name
+        return agents
+
+
+_LEAST = {"blocks": 1, "repetitions": 1, "concurrency": 1, "workers": 0, "void_retries": 0, "seed": 0}
+_POSITIVE = ("deadline", "turn_seconds", "max_turns")
+
+
+def load(path: str | Path) -> Tournament:
+    """The tournament of a TOML file. Raises ConfigError."""
+    try:
+        data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not TOML: {error}") from error
+    try:
+        return parse(data)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def parse(data: Mapping[str, Any]) -> Tournament:
+    """The tournament of a mapping as a TOML file gives it. Games and agents may be plain strings.
+
+    Raises ConfigError for an unknown key, id, option, agent or value; it names what is allowed and the nearest.
+    """
+    try:
+        return _checked(_converted(data))
+    except ConfigError:
+        raise
+    except msgspec.ValidationError as error:
+        raise ConfigError(_readable(str(error))) from error
+    except (ValueError, ImportError) as error:
+        raise ConfigError(str(error)) from error
+
+
+def _converted(data: Mapping[str, Any]) -> Tournament:
+    _known_keys("", data, Tournament)
+    for key in ("games", "agents"):
+        if not isinstance(data.get(key), list | tuple) or not data[key]:
+            raise ConfigError(f"{key} is missing: write {key} = [{_EXAMPLE[key]}]")
+    _known_keys("referee.", data.get("referee", {}), Referee)
+    games = [_entry(f"games[{n}].", item, GameEntry) for n, item in enumerate(data["games"])]
+    agents = [_entry(f"agents[{n}].", item, AgentEntry) for n, item in enumerate(data["agents"])]
+    return msgspec.convert({**data, "games": games, "agents": agents}, Tournament)
+
+
+_EXAMPLE = {"games": '"TicTacToe-v0"', "agents": '"random", "first"'}
+
+
+def _known_keys(where: str, data: object, struct: type[msgspec.Struct]) -> None:
+    if not isinstance(data, Mapping):
+        raise ConfigError(f"{where.rstrip('.')} must be a table, got {str(data)[:60]!r}")
+    for key in data:
+        if key not in struct.__struct_fields__:
+            raise unknown("config key", f"{where}{key}", [f"{where}{name}" for name in struct.__struct_fields__])
+
+
+def _entry(where: str, item: object, struct: type[GameEntry] | type[AgentEntry]) -> object:
+    """A plain string as the table it stands for."""
+    if isinstance(item, str):
+        return msgspec.to_builtins(GameEntry.of(item)) if struct is GameEntry else {"spec": item}
+    _known_keys(where, item, struct)
+    return item
+
+
+def _readable(error: str) -> str:
+    """msgspec's message with the place first: `blocks: expected int, got str`."""
+    what, _, where = error.partition(" - at `$.")
+    return f"{where.rstrip('`') or 'config'}: {what[0].lower()}{what[1:].replace('`', '')}"
+
+
+def _checked(raw: Tournament) -> Tournament:
+    _check_numbers(raw)
+    games = tuple([msgspec.structs.replace(entry, id=canonical(entry.id)) for entry in raw.games])
+    agents = tuple([_named(entry) for entry in raw.agents])
+    _no_twins("game", [entry.label for entry in games])
+    _no_twins("agent name", [entry.name for entry in agents])
+    for number, entry in enumerate(games):
+        if entry.blocks is not None and entry.blocks < 1:
+            raise ConfigError(f"games[{number}].blocks={entry.blocks}: allowed are 1 and more")
+        _check_seats(entry, make_game(entry.id, 0, entry.options), len(agents))
+    return msgspec.structs.replace(raw, games=games, agents=agents)
+
+
+def _check_numbers(raw: Tournament) -> None:
+    for key, least in _LEAST.items():
+        if getattr(raw, key) < least:
+            raise ConfigError(f"{key}={getattr(raw, key)}: allowed are {least} and more")
+    for key in _POSITIVE:
+        value = getattr(raw, key)
+        if value is not None and not 0 < value < float("inf"):
+            raise ConfigError(f"{key}={value}: allowed are numbers above 0")
+    if not 0 < raw.void_limit <= 1:
+        raise ConfigError(f"void_limit={raw.void_limit}: allowed are shares above 0, up to 1")
+    if raw.seed >= _MAX_SEED:
+        raise ConfigError(f"seed={raw.seed}: allowed are 0 to 2**62 - 1")
+
+
+def _named(entry: AgentEntry) -> AgentEntry:
+    make_agent(entry.spec).close()
+    return AgentEntry(entry.spec, entry.name.strip() or str(AgentSpec.parse(entry.spec)))
+
+
+def _no_twins(what: str, names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"{what} {name!r} appears twice; every one needs its own")
+
+
+def _check_seats(entry: GameEntry, game: Game, agents: int) -> None:
+    if game.players - len(game.house) > 1 and agents < 2:
+        raise ConfigError(f"{entry.id} needs at least 2 agents, got {agents}")
+
+
+def identity(spec: str, weight_version: str = "") -> str:
+    """What makes two agents the same player: the spec without host, port and names of secrets, options in order."""
+    parsed = AgentSpec.parse(spec)
+    target = re.sub(r"\A\w{1,20}://[^/]*/?", "", parsed.target)
+    kept = {k: v for k, v in sorted(parsed.options) if not _PLACE.match(k) and not k.endswith("_env")}
+    text = str(AgentSpec(parsed.name, target, tuple(kept.items())))
+    return f"{text}@{weight_version}" if weight_version else text
+
+
+def identities(entries: Iterable[AgentEntry]) -> list[str]:
+    """The identity of every agent; equal ones (a null test: the same agent under two names) are numbered apart."""
+    seen: dict[str, int] = {}
+    names = []
+    for entry in entries:
+        name = identity(entry.spec, getattr(make_agent(entry.spec), "weight_version", ""))
+        seen[name] = seen.get(name, 0) + 1
+        names.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return names
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

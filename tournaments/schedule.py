@@ -1,0 +1,110 @@
+"""Which games are played: seed blocks, every rotation of the seats; a round robin, a cyclic design for many seats.
+
+The rule, for a game with k seats that are not the house's and m agents, in every seed block:
+
+- k = 1: every agent alone, on the same seed.
+- k = 2: every pair of agents, in both orders.
+- k > 2, m >= k: the agents are shuffled (by the seed) and cut into tables of k; the last table is filled up from the
+  front of the shuffled list. Every agent sits at one table at least.
+- k > 2, m < k: one table, filled by going round the agents, beginning with a later one in every block.
+
+Each table plays all cyclic rotations of its seats that differ.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from itertools import combinations
+from random import Random
+from typing import Any, NamedTuple
+
+from arena.registry import make_game
+from arena.tournaments.config import GameEntry, Tournament, identities
+
+__all__ = ["Fixture", "count", "fixtures", "game_id", "lineups", "rotations", "seats_of"]
+
+
+class Fixture(NamedTuple):
+    """One game to be played."""
+
+    id: str
+    """Hash of all that decides it: the same game has the same id in every run."""
+    block: str
+    """Games that share a seed and a table: the cluster of the statistics."""
+    entry: int
+    """Number of the game in the tournament."""
+    seed: int
+    rotation: int
+    repetition: int
+    agents: tuple[int, ...]
+    """Numbers of the agents in the seats that are not the house's."""
+
+
+def lineups(agents: int, seats: int, block: int, seed: int) -> list[tuple[int, ...]]:
+    """The tables of one seed block, before their seats are rotated."""
+    if seats == 1:
+        return [(agent,) for agent in range(agents)]
+    if seats == 2:
+        return list(combinations(range(agents), 2))
+    if agents < seats:
+        return [tuple([(block + seat) % agents for seat in range(seats)])]
+    order = Random(f"tables {seed}").sample(range(agents), agents)  # a str: not the stream of the deal
+    ring = order + order
+    return [tuple(ring[at : at + seats]) for at in range(0, agents, seats)]
+
+
+def rotations(table: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """All cyclic shifts that differ.
+
+    >>> rotations((0, 1)), rotations((0, 1, 0, 1))
+    ([(0, 1), (1, 0)], [(0, 1, 0, 1), (1, 0, 1, 0)])
+    """
+    return list(dict.fromkeys(table[shift:] + table[:shift] for shift in range(len(table))))
+
+
+def seats_of(entry: GameEntry) -> tuple[int, tuple[int, ...]]:
+    """How many seats the game has, and which of them agents take."""
+    game = make_game(entry.id, 0, entry.options)
+    return game.players, tuple([p for p in range(game.players) if p not in game.house])
+
+
+def game_id(entry: GameEntry, settings: dict[str, Any], seed: int, seats: Iterable[str], repetition: int) -> str:
+    """32 hexadecimal digits: a hash of id with version, options, settings, seed, agents in their seats, repetition."""
+    return _hash([entry.id, entry.options, settings, seed, list(seats), repetition], 16)
+
+
+def _hash(parts: Any, size: int) -> str:
+    return blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=size).hexdigest()
+
+
+def fixtures(tournament: Tournament) -> Iterator[Fixture]:
+    """All games, a block of every game at a time, so that an unfinished tournament is a balanced one."""
+    names = identities(tournament.agents)
+    seats = [len(seats_of(entry)[1]) for entry in tournament.games]
+    for block in range(max(tournament.blocks_of(entry) for entry in tournament.games)):
+        for number, entry in enumerate(tournament.games):
+            if block < tournament.blocks_of(entry):
+                yield from _block(tournament, number, block, names, seats[number])
+
+
+def _block(tournament: Tournament, number: int, block: int, names: list[str], seats: int) -> Iterator[Fixture]:
+    entry, settings, seed = tournament.games[number], tournament.settings(), tournament.seed + block
+    for table in lineups(len(names), seats, block, seed):
+        members = sorted(names[agent] for agent in table)
+        cluster = _hash([entry.id, entry.options, settings, seed, members], 8)
+        for repetition in range(tournament.repetitions):
+            for rotation, order in enumerate(rotations(table)):
+                key = game_id(entry, settings, seed, [names[agent] for agent in order], repetition)
+                yield Fixture(key, cluster, number, seed, rotation, repetition, order)
+
+
+def count(tournament: Tournament) -> list[int]:
+    """How many games of every entry."""
+    agents = len(tournament.agents)
+    totals = []
+    for entry in tournament.games:
+        seats = len(seats_of(entry)[1])
+        blocks = range(tournament.blocks_of(entry))
+        games = sum(len(rotations(table)) for b in blocks for table in lineups(agents, seats, b, tournament.seed + b))
+        totals.append(games * tournament.repetitions)
+    return totals

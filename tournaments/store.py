@@ -1,0 +1,386 @@
+"""The store of finished games: one transaction a game, its episode included; SQLite (WAL) through SQLAlchemy Core.
+
+Only `_connect` and `_create` know SQLite; everything else is portable SQL, so that another database needs a URL only.
+"""
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple, Self, TypeVar
+
+import msgspec
+import sqlalchemy as sa
+import zstandard
+
+from arena.episode import Episode
+from arena.tournaments import tables
+from arena.tournaments.config import GameEntry, Tournament, identities
+from arena.tournaments.schedule import Fixture, seats_of
+from arena.version import __version__
+
+__all__ = ["GameRow", "Store", "StoreError", "results_file"]
+
+T = TypeVar("T")
+
+_FILE = "results.db"
+_HEADER = b"SQLite format 3\0"
+
+
+class StoreError(RuntimeError):
+    """The file is no store, is another tournament's, or cannot be read; it was left as it is."""
+
+
+class GameRow(NamedTuple):
+    """One finished game, for statistics. Agents and entries are the store's numbers."""
+
+    id: str
+    block: str
+    entry: int
+    agents: tuple[int, ...]
+    returns: tuple[float, ...]
+    forfeits: tuple[int, ...]
+    truncated: bool
+    digest: str
+
+
+def results_file(run: str | Path) -> Path:
+    """The store of a run folder; the path of a file comes back as it is."""
+    path = Path(run)
+    return path / _FILE if path.is_dir() or not path.suffix else path
+
+
+class Store:
+    """A tournament's games. `open` for reading, `resume` for playing on. Not for two threads at once."""
+
+    def __init__(self, path: Path, read_only: bool) -> None:
+        self.path = path
+        self.engine = sa.create_engine("sqlite://", creator=_connect(path, read_only), poolclass=sa.NullPool)
+        self._connection = self.engine.connect()
+        self._encode = msgspec.json.Encoder().encode
+        self._compress = zstandard.ZstdCompressor(level=3).compress
+        self._agents: list[int] = []
+        self._entries: list[int] = []
+        self._seats: list[tuple[int, ...]] = []
+
+    @classmethod
+    def open(cls, run: str | Path) -> Self:
+        """Open for reading. Raises StoreError, and changes no byte, where it is not a store of this version."""
+        path = results_file(run)
+        _check_header(path)
+        store = cls(path, read_only=True)
+        try:
+            store._guarded(store._check_schema)
+        except StoreError:
+            store.close()
+            raise
+        return store
+
+    @classmethod
+    def resume(cls, run: str | Path, tournament: Tournament) -> Self:
+        """Open to play on, or begin a new one.
+
+        A tournament may grow (more blocks, games or agents); what was played under other terms is refused
+        with StoreError, and untouched.
+        """
+        path = results_file(run)
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _create(path)
+        with cls.open(path) as seen:
+            seen._guarded(lambda: seen._check_same(tournament))
+        store = cls(path, read_only=False)
+        store._guarded(lambda: store._register(tournament))
+        return store
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+        self.engine.dispose()
+
+    def tournament(self) -> Tournament:
+        """What was last asked of this store."""
+        return msgspec.json.decode(self._value("config"), type=Tournament)
+
+    def versions(self) -> dict[str, str]:
+        """The versions of the packages that played the first game."""
+        return msgspec.json.decode(self._value("versions"), type=dict[str, str])
+
+    def finished(self) -> set[str]:
+        """The ids of all finished games."""
+        return self._guarded(lambda: set(self._connection.execute(sa.select(tables.games.c.id)).scalars()))
+
+    def void_attempts(self) -> dict[str, int]:
+        """How often each unfinished game was void."""
+        query = (
+            sa.select(tables.voids.c.game, sa.func.count())
+            .where(tables.voids.c.game.not_in(sa.select(tables.games.c.id)))
+            .group_by(tables.voids.c.game)
+        )
+        return self._guarded(lambda: {row[0]: row[1] for row in self._connection.execute(query)})
+
+    def add(self, fixture: Fixture, episode: Episode) -> bool:
+        """Keep a finished game and its episode in one transaction; False if it was there already."""
+        seats = self._seats[fixture.entry]
+        row = {
+            "id": fixture.id,
+            "block": fixture.block,
+            "entry": self._entries[fixture.entry],
+            "seed": fixture.seed,
+            "rotation": fixture.rotation,
+            "repetition": fixture.repetition,
+            "agents": self._seated(fixture),
+            "returns": _json([(episode.returns or ())[seat] for seat in seats]),
+            "forfeits": _json([at for at, seat in enumerate(seats) if seat in episode.forfeits]),
+            "outcome": episode.outcome,
+            "reason": episode.reason,
+            "plies": episode.turns[-1].ply + 1 if episode.turns else 0,
+            "digest": episode.turns[-1].hash if episode.turns else "",
+            "started": episode.started,
+            "ended": episode.ended,
+        }
+        try:
+            with self._connection.begin():
+                self._connection.execute(_INSERT_GAME, row)
+                self._connection.execute(_INSERT_EPISODE, {"game": fixture.id, "data": self._packed(episode)})
+        except sa.exc.IntegrityError:
+            return False
+        return True
+
+    def add_void(self, fixture: Fixture, episode: Episode) -> None:
+        """Keep an attempt that came to nothing."""
+        row = {
+            "game": fixture.id,
+            "entry": self._entries[fixture.entry],
+            "agents": self._seated(fixture),
+            "reason": episode.reason,
+            "ended": episode.ended,
+            "data": self._packed(episode),
+        }
+        with self._connection.begin():
+            self._connection.execute(_INSERT_VOID, row)
+
+    def agents(self) -> dict[int, str]:
+        """Names by number."""
+        query = sa.select(tables.agents.c.id, tables.agents.c.name).order_by(tables.agents.c.id)
+        return self._guarded(lambda: {row[0]: row[1] for row in self._connection.execute(query)})
+
+    def entries(self) -> dict[int, GameEntry]:
+        """Games by number."""
+        query = sa.select(tables.entries.c.id, tables.entries.c.env, tables.entries.c.options).order_by(
+            tables.entries.c.id
+        )
+        rows = self._guarded(lambda: self._connection.execute(query).all())
+        return {number: GameEntry(env, msgspec.json.decode(options)) for number, env, options in rows}
+
+    def games(self) -> list[GameRow]:
+        """Every finished game, in the order of the ids, which is the same whenever they were played."""
+        columns = [
+            tables.games.c[name]
+            for name in ("id", "block", "entry", "agents", "returns", "forfeits", "outcome", "digest")
+        ]
+        query = sa.select(*columns).order_by(tables.games.c.id)
+        return self._guarded(lambda: [_row(*row) for row in self._connection.execute(query)])
+
+    def voids(self) -> list[tuple[int, tuple[int, ...], str]]:
+        """Entry, agents and reason of every void attempt."""
+        query = sa.select(tables.voids.c.entry, tables.voids.c.agents, tables.voids.c.reason).order_by(
+            tables.voids.c.id
+        )
+        rows = self._guarded(lambda: self._connection.execute(query).all())
+        return [(entry, _INTS.decode(agents), reason) for entry, agents, reason in rows]
+
+    def episodes(self, entries: Iterable[int] | None = None, agent: int | None = None) -> Iterator[Episode]:
+        """The episodes of finished games, those of some entries or with one agent only, in the order of the ids."""
+        query = sa.select(tables.games.c.agents, tables.episodes.c.data).join(
+            tables.episodes, tables.episodes.c.game == tables.games.c.id
+        )
+        if entries is not None:
+            query = query.where(tables.games.c.entry.in_(list(entries)))
+        unpack = zstandard.ZstdDecompressor().decompress
+        with self._errors(), self._transaction():
+            rows = self._connection.execution_options(stream_results=True).execute(query.order_by(tables.games.c.id))
+            for agents, data in rows:
+                if agent is None or agent in _INTS.decode(agents):
+                    yield _EPISODE.decode(unpack(data))
+
+    def _packed(self, episode: Episode) -> bytes:
+        return self._compress(self._encode(episode))
+
+    def _seated(self, fixture: Fixture) -> str:
+        return _json([self._agents[agent] for agent in fixture.agents])
+
+    def _value(self, key: str) -> str:
+        query = sa.select(tables.config.c.value).where(tables.config.c.key == key)
+        return str(self._guarded(lambda: self._connection.execute(query).scalar_one()))
+
+    def _guarded(self, work: Callable[[], T]) -> T:
+        """Run it in a transaction; the database's errors as StoreError."""
+        with self._errors(), self._transaction():
+            return work()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (sa.exc.DatabaseError, sqlite3.DatabaseError, zstandard.ZstdError, msgspec.DecodeError) as error:
+            raise StoreError(f"{self.path} cannot be read: {_first_line(error)}; it was left as it is") from error
+
+    def _transaction(self) -> AbstractContextManager[object]:
+        """A new one, or the one that is open."""
+        return nullcontext() if self._connection.in_transaction() else self._connection.begin()
+
+    def _check_schema(self) -> None:
+        inspector = sa.inspect(self._connection)
+        names = set(inspector.get_table_names())
+        if tables.schema.name not in names:
+            raise StoreError(f"{self.path} is a database, but not a store of tournaments; it was left as it is")
+        version = self._connection.execute(sa.select(tables.schema.c.version)).scalar()
+        if version != tables.SCHEMA:
+            raise StoreError(
+                f"{self.path} has schema {version}, this Arena reads {tables.SCHEMA}; it was left as it is"
+            )
+        for name, table in tables.meta.tables.items():
+            there = {column["name"] for column in inspector.get_columns(name)} if name in names else set()
+            if missing := set(table.columns.keys()) - there:
+                raise StoreError(f"{self.path} is damaged: {name} has no {', '.join(sorted(missing))}")
+        if (found := self._connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()) != "ok":
+            raise StoreError(f"{self.path} is damaged: {found}; it was left as it is")
+
+    def _check_same(self, new: Tournament) -> None:
+        row = self._connection.execute(sa.select(tables.config.c.value).where(tables.config.c.key == "config")).scalar()
+        if row is None:
+            return
+        old = msgspec.json.decode(row, type=Tournament)
+        terms = [("seed", old.seed, new.seed), ("truncated", old.truncated, new.truncated)]
+        terms += [(key, value, new.settings()[key]) for key, value in old.settings().items()]
+        for key, before, now in terms:
+            if before != now:
+                raise StoreError(self._other(f"its {key} is {_json(before)}, not {_json(now)}"))
+        named = dict(zip(identities(new.agents), new.agents, strict=True))
+        for name, entry in zip(identities(old.agents), old.agents, strict=True):
+            if name not in named:
+                raise StoreError(self._other(f"agent {entry.name!r} played in it"))
+            if named[name].name != entry.name:
+                raise StoreError(self._other(f"agent {named[name].name!r} is called {entry.name!r} in it"))
+        asked = {entry.label: new.blocks_of(entry) * new.repetitions for entry in new.games}
+        for game in old.games:
+            if asked.get(game.label, 0) < old.blocks_of(game) * old.repetitions:
+                raise StoreError(self._other(f"it holds {old.blocks_of(game)} blocks of {game.label}"))
+
+    def _other(self, why: str) -> str:
+        return f"{self.path} is another tournament's: {why}; it was left as it is. Choose another --out"
+
+    def _register(self, tournament: Tournament) -> None:
+        """Write the tournament down; learn the numbers of its agents and games."""
+        from arena.match import VERSIONS
+
+        self._put("config", msgspec.json.encode(tournament).decode(), replace=True)
+        self._put("versions", _json(VERSIONS), replace=False)
+        self._put("created", str(time.time()), replace=False)
+        for name, agent in zip(identities(tournament.agents), tournament.agents, strict=True):
+            self._agents.append(
+                self._number(tables.agents, {"identity": name}, {"name": agent.name, "spec": agent.spec})
+            )
+        for entry in tournament.games:
+            players, seats = seats_of(entry)
+            options = _json(dict(sorted(entry.options.items())))
+            facts = {"players": players, "seats": _json(seats)}
+            self._entries.append(self._number(tables.entries, {"env": entry.id, "options": options}, facts))
+            self._seats.append(seats)
+
+    def _put(self, key: str, value: str, replace: bool) -> None:
+        there = self._connection.execute(sa.select(tables.config.c.value).where(tables.config.c.key == key)).scalar()
+        if there is None:
+            self._connection.execute(sa.insert(tables.config).values(key=key, value=value))
+        elif replace and there != value:
+            self._connection.execute(sa.update(tables.config).where(tables.config.c.key == key).values(value=value))
+
+    def _number(self, table: sa.Table, key: dict[str, str], facts: dict[str, Any]) -> int:
+        same = sa.and_(*[table.c[name] == value for name, value in key.items()])
+        number = self._connection.execute(sa.select(table.c.id).where(same)).scalar()
+        if number is None:
+            result = self._connection.execute(sa.insert(table).values(**key, **facts))
+            (number,) = result.inserted_primary_key or (0,)
+        return int(number)
+
+
+_INSERT_GAME, _INSERT_EPISODE, _INSERT_VOID = (
+    sa.insert(tables.games),
+    sa.insert(tables.episodes),
+    sa.insert(tables.voids),
+)
+_EPISODE = msgspec.json.Decoder(Episode)
+_INTS = msgspec.json.Decoder(tuple[int, ...])
+_FLOATS = msgspec.json.Decoder(tuple[float, ...])
+
+
+_ROW = ("id", "block", "entry", "agents", "returns", "forfeits", "outcome", "digest")
+
+
+def _row(
+    key: str, block: str, entry: int, agents: str, returns: str, forfeits: str, outcome: str, digest: str
+) -> GameRow:
+    lists = _INTS.decode(agents), _FLOATS.decode(returns), _INTS.decode(forfeits)
+    return GameRow(key, block, entry, *lists, outcome == "truncated", digest)
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _first_line(error: BaseException) -> str:
+    return str(getattr(error, "orig", None) or error).split("\n", 1)[0]
+
+
+def _check_header(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            header = file.read(len(_HEADER))
+    except FileNotFoundError as error:
+        raise StoreError(f"{path} does not exist; name a run folder that `arena tournament run` left") from error
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}") from error
+    if header != _HEADER:
+        raise StoreError(f"{path} is not an SQLite file; it was left as it is")
+
+
+def _connect(path: Path, read_only: bool) -> Callable[[], sqlite3.Connection]:
+    """A maker of connections; without a write-ahead log a reader touches nothing, not even beside the file."""
+
+    def connect() -> sqlite3.Connection:
+        quiet = read_only and not path.with_name(f"{path.name}-wal").exists()
+        mode = "mode=ro&immutable=1" if quiet else "mode=ro" if read_only else "mode=rw"
+        uri = f"{path.absolute().as_uri()}?{mode}"
+        connection = sqlite3.connect(uri, uri=True, timeout=60, check_same_thread=False)
+        if not read_only:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=NORMAL")
+        return connection
+
+    return connect
+
+
+def _create(path: Path) -> None:
+    """An empty store, complete or not there at all: made beside and linked into place."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh.unlink(missing_ok=True)
+    engine = sa.create_engine(f"sqlite:///{fresh}", poolclass=sa.NullPool)
+    try:
+        with engine.begin() as connection:
+            tables.meta.create_all(connection)
+            connection.execute(sa.insert(tables.schema).values(version=tables.SCHEMA))
+            connection.execute(sa.insert(tables.config).values(key="arena", value=__version__))
+        engine.dispose()
+        if not path.exists():
+            os.link(fresh, path)
+    finally:
+        fresh.unlink(missing_ok=True)

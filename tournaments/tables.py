@@ -1,0 +1,70 @@
+"""The tables of a store, in SQLAlchemy's portable terms. A change of any column is a new `SCHEMA`."""
+
+import sqlalchemy as sa
+
+__all__ = ["SCHEMA", "agents", "config", "entries", "episodes", "games", "meta", "schema", "voids"]
+
+SCHEMA = 1
+
+meta = sa.MetaData()
+schema = sa.Table("arena_schema", meta, sa.Column("version", sa.Integer, nullable=False))
+config = sa.Table(
+    "tournament",
+    meta,
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
+)
+entries = sa.Table(
+    "entries",
+    meta,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("env", sa.Text, nullable=False),
+    sa.Column("options", sa.Text, nullable=False),
+    sa.Column("players", sa.Integer, nullable=False),
+    sa.Column("seats", sa.Text, nullable=False),  # JSON: the seats that agents take
+    sa.UniqueConstraint("env", "options"),
+)
+agents = sa.Table(
+    "agents",
+    meta,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("identity", sa.Text, nullable=False, unique=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("spec", sa.Text, nullable=False),
+)
+games = sa.Table(
+    "games",
+    meta,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("block", sa.Text, nullable=False),
+    sa.Column("entry", sa.Integer, nullable=False),
+    sa.Column("seed", sa.BigInteger, nullable=False),
+    sa.Column("rotation", sa.Integer, nullable=False),
+    sa.Column("repetition", sa.Integer, nullable=False),
+    sa.Column("agents", sa.Text, nullable=False),  # JSON: ids of the agents in `entries.seats`, in order
+    sa.Column("returns", sa.Text, nullable=False),  # JSON: of those seats
+    sa.Column("forfeits", sa.Text, nullable=False),  # JSON: positions in `agents`
+    sa.Column("outcome", sa.Text, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("plies", sa.Integer, nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),  # last link of the hash chain: equal play, equal digest
+    sa.Column("started", sa.Float, nullable=False),
+    sa.Column("ended", sa.Float, nullable=False),
+)
+episodes = sa.Table(
+    "episodes",
+    meta,
+    sa.Column("game", sa.Text, sa.ForeignKey("games.id"), primary_key=True),
+    sa.Column("data", sa.LargeBinary, nullable=False),  # zstd of the episode's JSON
+)
+voids = sa.Table(
+    "voids",
+    meta,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("game", sa.Text, nullable=False, index=True),
+    sa.Column("entry", sa.Integer, nullable=False),
+    sa.Column("agents", sa.Text, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("ended", sa.Float, nullable=False),
+    sa.Column("data", sa.LargeBinary, nullable=False),
+)
