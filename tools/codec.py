@@ -23,6 +23,7 @@ MAX_CALLS = 16
 MAX_DEPTH = 32
 MAX_DIGITS = 400
 _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
+_TAG = re.compile("<(/?tool_call>)")  # in JSON it can only stand in a text, where it can be escaped
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _BRACKET = re.compile(r"[\[\]{}]")
 _NAMES = ("name", "tool")
@@ -42,6 +43,9 @@ class Malformed(msgspec.Struct, frozen=True):
     """The text tries to call a tool and fails; `reason` says how, in words a player can use."""
 
     reason: str
+
+
+_MIXED = Malformed("write the call alone, without other words, or between <tool_call> and </tool_call>")
 
 
 class Codec(Protocol):
@@ -65,7 +69,7 @@ class JsonCodec(msgspec.Struct, frozen=True):
     """Calls as JSON objects: `{"name": "add", "arguments": {"a": 1, "b": 2}}`; `tool` and `args` do as well.
 
     Read: an object or a list of objects that is the whole text (a code fence around it is allowed), or objects
-    between `<tool_call>` and `</tool_call>`, with any words around (Hermes, Qwen). Written: with tags if `tagged`,
+    between `<tool_call>` and `</tool_call>`, with any words before and after (Hermes, Qwen). Written: with tags if `tagged`,
     else bare. A text that holds the key of a call among other words is malformed, not an answer.
     """
 
@@ -76,11 +80,11 @@ class JsonCodec(msgspec.Struct, frozen=True):
         """See `Codec.read`."""
         if len(text) > MAX_TEXT:
             return Malformed(f"write at most {MAX_TEXT} characters")
-        tagged = _OPEN in text
-        blocks = _tagged(text) if tagged else [_unfenced(text)]
-        if not tagged and not _BARE.match(blocks[0]):
-            mixed = Malformed("write the call alone, without other words, or between <tool_call> and </tool_call>")
-            return mixed if "{" in text and _KEY.search(text) else None
+        blocks = [_unfenced(text)]
+        if not _BARE.match(blocks[0]):
+            if _OPEN not in text:
+                return _MIXED if "{" in text and _KEY.search(text) else None
+            blocks = _tagged(text)
         calls: list[Call] = []
         for block in blocks:
             found = _calls(block)
@@ -93,7 +97,7 @@ class JsonCodec(msgspec.Struct, frozen=True):
 
     def write(self, calls: Sequence[Call]) -> str:
         """See `Codec.write`."""
-        objects = [json.dumps({"name": c.tool, "arguments": dict(c.arguments)}) for c in calls]
+        objects = [_TAG.sub(r"\\u003c\1", json.dumps({"name": c.tool, "arguments": dict(c.arguments)})) for c in calls]
         if self.tagged:
             return "\n".join([f"{_OPEN}\n{each}\n{_CLOSE}" for each in objects])
         return objects[0] if len(objects) == 1 else f"[{', '.join(objects)}]"

@@ -58,7 +58,7 @@ class Tool(msgspec.Struct, frozen=True):
         """
         try:
             checked = msgspec.convert(dict(arguments), self.shape)
-        except (msgspec.ValidationError, OverflowError) as error:
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter: a lone surrogate as a key
             return Result(f"bad arguments of {self.name}: {_plain(str(error)[:_MAX_REASON])}", False)
         try:
             value = self.function(**msgspec.structs.asdict(checked))
