@@ -11,8 +11,8 @@ __all__ = ["parse_options"]
 def parse_options(pairs: Iterable[str]) -> dict[str, Any]:
     """Options from `key=value` texts.
 
-    >>> parse_options(["players=4", "wild_ones=true", "fen=8/8 w"])
-    {'players': 4, 'wild_ones': True, 'fen': '8/8 w'}
+    >>> parse_options(["players=4", "reveal_roles=true", "fen=8/8 w"])
+    {'players': 4, 'reveal_roles': True, 'fen': '8/8 w'}
     """
     options = {}
     for pair in pairs:

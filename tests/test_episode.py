@@ -1,0 +1,147 @@
+"""The record: written, read, validated, replayed; tampering shows."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from arena.agent import Call
+from arena.episode import SCHEMA, Attempt, Episode, EpisodeError, Writer, link, read, replay, validate, write
+from arena.games.board.tictactoe import TicTacToe
+from arena.match import play_sync
+from arena.registry import GAMES, make_game
+
+
+def played(game: str = "LiarsDice-v0", seed: int = 3) -> Episode:
+    return play_sync(game, ["random"] * make_game(game).players, seed)
+
+
+@pytest.mark.parametrize("name", ["games.jsonl", "games.jsonl.zst", "deep/down/games.jsonl"])
+def test_what_is_written_is_read(tmp_path: Path, name: str) -> None:
+    path, episodes = tmp_path / name, [played(seed=seed) for seed in range(5)]
+    assert write(path, episodes[:3]) == 3
+    assert write(path, episodes[3:]) == 2  # appended
+    assert list(read(path)) == episodes
+    for episode in read(path):
+        replay(episode)
+
+
+@pytest.mark.parametrize("game_id", sorted(GAMES))
+def test_every_games_record_survives_json(game_id: str) -> None:
+    episode = played(game_id)
+    again = msgspec.json.decode(msgspec.json.encode(episode), type=Episode)
+    assert again == episode
+    replay(again)
+
+
+def test_broken_files_name_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    write(path, [played()])
+    with path.open("ab") as file:
+        file.write(b'{"id": 5}\n')
+    with pytest.raises(EpisodeError, match=r"a\.jsonl:2: not an episode"):
+        list(read(path))
+    cut = tmp_path / "b.jsonl"
+    cut.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(EpisodeError, match=r"b\.jsonl:1"):
+        list(read(cut))
+    foreign = tmp_path / "c.jsonl.zst"
+    foreign.write_bytes(b"not zstd at all")
+    with pytest.raises(EpisodeError, match="not a zstd file"):
+        list(read(foreign))
+
+
+def test_the_chain_depends_on_every_part() -> None:
+    base = link("", 0, "abc", "d")
+    assert len(base) == 32
+    others = [link("x", 0, "abc", "d"), link("", 1, "abc", "d"), link("", 0, "abcd", ""), link("", 0, "ab", "cd")]
+    assert len({base, *others, link("", 0, "abc", None)}) == 6
+
+
+def test_replay_gives_the_final_position() -> None:
+    episode = played("TicTacToe-v0")
+    final = replay(episode)
+    assert isinstance(final, TicTacToe)
+    assert final.to_act() == ()
+    assert final.returns() == episode.returns
+
+
+@pytest.mark.parametrize("field", ["action", "observation", "hash", "seat", "seed", "returns", "events", "cut", "env"])
+def test_tampering_is_found(field: str) -> None:
+    episode = played()
+    turn = next(turn for turn in episode.turns if turn.events)
+    if field == "action":
+        turn.action = "2 2" if turn.action != "2 2" else "2 3"
+    elif field in ("observation", "hash"):
+        setattr(turn, field, getattr(turn, field)[:-1] + "~")
+    elif field == "seat":
+        turn.seat = 1 - turn.seat
+    elif field == "events":
+        turn.events = (*turn.events[:-1], "Nothing happened.")
+    elif field == "cut":
+        episode.turns.pop()
+    elif field == "returns":
+        episode.returns = (0.5, -0.5)
+    elif field == "seed":
+        episode.seed += 1
+    else:
+        episode.env = "TicTacToe-v0"
+    with pytest.raises(EpisodeError):
+        replay(episode)
+
+
+def test_a_class_that_is_not_registered_is_named_at_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(GAMES, "TicTacToe-v0")
+    episode = play_sync(TicTacToe, ["random", "random"], 1)
+    assert episode.env == "TicTacToe"
+    with pytest.raises(ValueError, match="unknown game"):
+        replay(episode)
+    assert replay(episode, TicTacToe).to_act() == ()
+
+
+BREAKS: dict[str, dict[str, object]] = {
+    "schema": {"schema": SCHEMA + 1},
+    "paid": {"returns": None},
+    "paid unless it is void": {"outcome": "void", "reason": "x"},
+    "every seat is paid": {"returns": (1.0,)},
+    "have a reason": {"outcome": "truncated", "reason": ""},
+    "seats that exist": {"forfeits": (7,)},
+    "shown at the end": {"final": ()},
+}
+
+
+@pytest.mark.parametrize("said", BREAKS)
+def test_each_invariant_can_fail(said: str) -> None:
+    good = played()
+    validate(good)
+    with pytest.raises(EpisodeError, match=said):
+        validate(msgspec.structs.replace(good, **BREAKS[said]))
+
+
+def test_the_turns_invariants_can_fail() -> None:
+    back = played()
+    back.turns[0].ply = 99
+    with pytest.raises(EpisodeError, match="plies never go back"):
+        validate(back)
+    uneven = played()
+    uneven.turns[0].attempts = (Attempt("x", calls=(Call("generate", completion_ids=(1, 2), logprobs=(0.1,)),)),)
+    with pytest.raises(EpisodeError, match="equal lengths"):
+        validate(uneven)
+
+
+def test_private_words_stay_out_of_other_seats_turns() -> None:
+    episode = play_sync("SecretMafia-v0", ["random"] * 7, 2)
+    roles = [seat.role for seat in episode.seats]
+    mafia = {seat for seat, role in enumerate(roles) if role == "Mafia"}
+    assert mafia
+    for turn in episode.turns:
+        if turn.ply == 0 and turn.seat not in mafia:
+            assert not any("is not Mafia" in event or "are the Mafia" in event for event in turn.events)
+
+
+def test_the_writer_counts_and_makes_folders(tmp_path: Path) -> None:
+    with Writer(tmp_path / "x" / "y.jsonl") as out:
+        out.write(played())
+        out.write(played(seed=4))
+        assert out.count == 2
+    assert (tmp_path / "x" / "y.jsonl").read_bytes().count(b"\n") == 2

@@ -1,0 +1,316 @@
+"""The match loop: fair asking, forfeits, time-outs, voids, truncation, thousands at once."""
+
+import asyncio
+import time
+from collections.abc import Awaitable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from random import Random
+
+import pytest
+
+import arena
+from arena.agent import Agent, AgentError, Reply, View
+from arena.episode import Episode, replay, validate
+from arena.game import Action, LiveGame, Player
+from arena.match import play, play_sync
+from arena.referee import Referee
+from arena.registry import GAMES, make_agent, make_game
+
+
+class Says(Agent):
+    """Gives its answers in turn, then keeps giving the last."""
+
+    def __init__(self, *answers: str) -> None:
+        self.answers, self.name = answers, "says"
+        self.notes: list[str] = []
+
+    def act(self, view: View) -> Reply:
+        at = view.memory["at"] = view.memory.get("at", -1) + 1
+        self.notes.append(view.note)
+        return Reply(self.answers[min(at, len(self.answers) - 1)])
+
+
+class Slow(Agent):
+    """Random play after a nap; counts how many of its kind are asked at once."""
+
+    name = "slow"
+    asked = most = 0
+
+    def __init__(self, seconds: float = 0.01) -> None:
+        self.seconds = seconds
+
+    async def act(self, view: View) -> Reply:
+        Slow.asked += 1
+        Slow.most = max(Slow.most, Slow.asked)
+        await asyncio.sleep(self.seconds)
+        Slow.asked -= 1
+        return Reply(view.sample_action())
+
+
+class Served(Slow):
+    served = True
+
+
+class Broken(Agent):
+    name = "broken"
+
+    def act(self, view: View) -> Reply:
+        raise AgentError("the server is down")
+
+
+def sane(episode: Episode) -> Episode:
+    """The record holds together and repeats."""
+    validate(episode)
+    if episode.outcome != "void":
+        replay(episode)
+        assert episode.returns is not None
+        for seat, earned in enumerate(episode.returns):
+            turns = [turn for turn in episode.turns if turn.seat == seat]
+            if turns and not episode.forfeits:
+                assert sum(turn.reward for turn in turns) == pytest.approx(earned, abs=1e-9)
+    return episode
+
+
+@pytest.mark.parametrize("game_id", sorted(GAMES))
+def test_every_game_is_played_and_replayed(game_id: str) -> None:
+    players = make_game(game_id).players
+    for seed in range(3):
+        episode = sane(play_sync(game_id, ["random"] * players, seed))
+        assert episode.outcome == "terminated", episode.reason
+        assert episode.env == game_id
+        assert [seat.agent for seat in episode.seats] == ["random"] * players
+
+
+def test_the_same_seed_is_the_same_match() -> None:
+    one, two, other = (play_sync("LiarsDice-v0", ["random", "random"], seed) for seed in (4, 4, 5))
+    assert [turn.hash for turn in one.turns] == [turn.hash for turn in two.turns]
+    assert one.turns[-1].hash != other.turns[-1].hash
+    assert one.id != two.id
+
+
+def test_a_win_is_paid_to_the_turns_that_earned_it() -> None:
+    episode = sane(play_sync("TicTacToe-v0", [Says("1", "2", "3"), Says("4", "5")], 0))
+    assert episode.returns == (1.0, -1.0)
+    assert [turn.reward for turn in episode.turns] == [0, 0, 0, -1.0, 1.0]
+    assert "X X X" in episode.final[0]
+
+
+@pytest.mark.parametrize("wrong", ["nonsense", "", "5" * 1_000_000, "\ud800", "[4"])
+def test_a_wrong_answer_forfeits_a_zero_sum_game_of_two(wrong: str) -> None:
+    episode = sane(play_sync("TicTacToe-v0", ["first", Says(wrong)], 1))
+    assert episode.outcome == "terminated"
+    assert episode.forfeits == (1,)
+    assert episode.returns == (1.0, -1.0)
+    assert episode.turns[-1].action is None
+    assert episode.turns[-1].attempts[0].verdict in ("illegal", "unreadable")
+
+
+def test_retries_carry_the_reason_and_are_recorded() -> None:
+    agent = Says("0", "[banana]", "3", "7", "8", "9")
+    episode = sane(play_sync("TicTacToe-v0", [agent, "random"], 2, referee=Referee(retries=2)))
+    first = episode.turns[0]
+    assert [attempt.verdict for attempt in first.attempts] == ["illegal", "illegal", "legal"]
+    assert first.action == "3"
+    assert agent.notes[0] == ""
+    assert agent.notes[1].startswith("[Not accepted: write the number of a free square")
+
+
+@pytest.mark.parametrize("policy", ["random", "fallback"])
+def test_a_substitute_is_played_and_recorded_as_the_action(policy: str) -> None:
+    referee = Referee(illegal=policy)  # type: ignore[arg-type]  # both are allowed
+    episode = sane(play_sync("ConnectFour-v0", ["first", Says("x")], 3, referee=referee))
+    assert episode.forfeits == ()
+    assert all(turn.action in "1234567" for turn in episode.turns if turn.action)
+    assert {turn.attempts[0].verdict for turn in episode.turns if turn.seat == 1} == {"illegal"}
+
+
+def test_in_a_game_of_many_the_others_play_on_and_the_offender_ends_low() -> None:
+    agents = [Says("gibberish"), *[make_agent("random")] * 3]
+    episode = sane(play_sync("LiarsDice-v0", agents, 3, {"players": 4}))
+    assert episode.forfeits == (0,)
+    assert episode.returns is not None
+    assert episode.returns[0] == make_game("LiarsDice-v0", 3, {"players": 4}).reward_range()[0]
+    later = [turn for turn in episode.turns if turn.seat == 0][1:]
+    assert all(turn.attempts == () for turn in later)
+    assert len(episode.turns) > 4
+
+
+def test_both_seats_of_a_simultaneous_game_can_forfeit() -> None:
+    episode = sane(play_sync("RockPaperScissors-v0", [Says("gun"), Says("bomb")], 0))
+    assert episode.forfeits == (0, 1)
+    assert episode.returns == (-1.0, -1.0)
+
+
+def test_a_cut_reply_is_the_players_fault() -> None:
+    class Cut(Agent):
+        def act(self, view: View) -> Reply:
+            return Reply("5", truncated=True)
+
+    episode = sane(play_sync("TicTacToe-v0", [Cut(), "first"], 0))
+    assert episode.forfeits == (0,)
+    assert episode.turns[0].attempts[0].verdict == "truncated"
+
+
+def test_an_agent_that_fails_makes_the_episode_void_not_lost() -> None:
+    episode = sane(play_sync("TicTacToe-v0", ["first", Broken()], 0))
+    assert episode.outcome == "void"
+    assert episode.returns is None
+    assert "the server is down" in episode.reason
+
+
+def test_what_is_no_reply_makes_it_void() -> None:
+    class Odd(Agent):
+        def act(self, view: View) -> Reply:
+            return "5"  # type: ignore[return-value]  # the point of the test
+
+    class Later(Agent):
+        def act(self, view: View) -> Awaitable[Reply]:
+            return asyncio.sleep(0, Reply("5"))
+
+    class OddLater(Agent):
+        async def act(self, view: View) -> Reply:
+            return None  # type: ignore[return-value]  # the point of the test
+
+    assert "must return a Reply, got str" in play_sync("TicTacToe-v0", [Odd(), "first"]).reason
+    assert "must return a Reply, got NoneType" in play_sync("TicTacToe-v0", [OddLater(), "first"]).reason
+    with pytest.raises(TypeError, match="await arena"):
+        play_sync("TicTacToe-v0", [Later(), "first"])
+    assert asyncio.run(play("TicTacToe-v0", [Says("1", "2", "3"), Says("4", "5")])).outcome == "terminated"
+
+
+def test_too_many_plies_truncate() -> None:
+    episode = sane(play_sync("Chess-v0", ["random", "random"], 0, max_turns=6))
+    assert (episode.outcome, episode.returns, len(episode.turns)) == ("truncated", (0.0, 0.0), 6)
+    assert episode.reason == "6 plies were played"
+    assert all(episode.final)
+
+
+def test_the_deadline_covers_everything() -> None:
+    start = time.monotonic()
+    episode = play_sync("TicTacToe-v0", [Slow(30), "random"], 0, deadline=0.05)
+    assert time.monotonic() - start < 10
+    assert episode.outcome == "void"
+    assert "deadline of 0.05 s" in episode.reason
+
+
+def test_out_of_time_is_a_local_agents_fault_and_a_servers_misfortune() -> None:
+    local = sane(play_sync("TicTacToe-v0", [Slow(30), "random"], 0, turn_seconds=0.02))
+    assert (local.outcome, local.forfeits) == ("terminated", (0,))
+    assert local.turns[0].attempts[0].reason == "no answer within 0.02 s"
+    served = play_sync("TicTacToe-v0", [Served(30), "random"], 0, turn_seconds=0.02)
+    assert served.outcome == "void"
+    assert "TimeoutError" in served.reason
+
+
+def test_an_agents_own_timeout_is_not_the_turns() -> None:
+    class TimesOut(Agent):
+        async def act(self, view: View) -> Reply:
+            raise TimeoutError("a database")
+
+    for limit in (None, 5.0):
+        episode = play_sync("TicTacToe-v0", [TimesOut(), "random"], 0, turn_seconds=limit)
+        assert (episode.outcome, episode.reason) == ("void", "TimeoutError: a database")
+
+
+def test_seats_that_act_at_once_are_asked_at_once() -> None:
+    Slow.asked = Slow.most = 0
+    episode = sane(asyncio.run(play("RockPaperScissors-v0", [Slow(), Slow()], 1)))
+    assert episode.outcome == "terminated"
+    assert Slow.most == 2
+
+
+def test_one_that_fails_beside_others_is_named() -> None:
+    episode = asyncio.run(play("RockPaperScissors-v0", [Slow(), Broken()], 1))
+    assert episode.reason == "AgentError: the server is down"
+
+
+def test_a_thousand_matches_at_once() -> None:
+    async def many() -> list[Episode]:
+        return await asyncio.gather(*(play("ConnectFour-v0", [Slow(0), "random"], seed) for seed in range(1000)))
+
+    episodes = asyncio.run(many())
+    assert all(episode.outcome == "terminated" for episode in episodes)
+    assert [episode.seed for episode in episodes] == list(range(1000))
+    alone = asyncio.run(play("ConnectFour-v0", [Slow(0), "random"], 777))
+    assert alone.turns[-1].hash == episodes[777].turns[-1].hash
+
+
+def test_blocking_agents_play_the_same_in_a_pool_a_thread_and_plain_code() -> None:
+    agents = [make_agent("mcts?simulations=20"), make_agent("minimax?nodes=200")]
+    plain = play_sync("TicTacToe-v0", agents, 5)
+    threaded = asyncio.run(play("TicTacToe-v0", agents, 5))
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        pooled = asyncio.run(play("TicTacToe-v0", agents, 5, pool=pool))
+    assert plain.turns[-1].hash == threaded.turns[-1].hash == pooled.turns[-1].hash
+
+
+def test_a_hidden_list_is_not_in_the_view() -> None:
+    seen = []
+
+    class Looks(Agent):
+        def act(self, view: View) -> Reply:
+            seen.append(view.legal_actions)
+            return Reply(view.sample_action())
+
+    play_sync("TicTacToe-v0", [Looks(), Looks()], 0, referee=Referee(show_legal=False))
+    assert set(seen) == {None}
+
+
+class Door(LiveGame):
+    """Opens at the first action, and must be closed whatever happens."""
+
+    players = 1
+    opened: list[str]
+
+    @classmethod
+    def initial(cls, rng: Random) -> "Door":
+        return cls([])
+
+    def to_act(self) -> tuple[Player, ...]:
+        return () if len(self.opened) >= 2 else (0,)
+
+    def rules(self, player: Player) -> str:
+        return "Knock twice."
+
+    def observation(self, player: Player) -> str:
+        return "A door."
+
+    def legal_actions(self, player: Player) -> tuple[Action, ...]:
+        return ("knock",) if self.to_act() else ()
+
+    def apply(self, actions: object) -> "Door":
+        self.opened.append("knock")
+        return self
+
+    def returns(self) -> tuple[float, ...]:
+        return (float(len(self.opened)) / 2,)
+
+    def close(self) -> None:
+        self.opened.append("closed")
+
+
+def test_a_live_game_is_closed_at_its_end() -> None:
+    for episode in (play_sync(Door, ["first"]), asyncio.run(play(Door, ["first"]))):
+        assert (episode.outcome, episode.returns, episode.env) == ("terminated", (1.0,), "Door")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"game": "Nim"}, "unknown game"),
+        ({"agents": ["random"]}, "has 2 seats, 1 agents"),
+        ({"agents": ["random", "rnd"]}, "unknown agent"),
+        ({"seed": -1}, "allowed are 0"),
+        ({"seed": 1.5}, "allowed are 0"),
+        ({"options": {"size": 4}}, "unknown option"),
+    ],
+)
+def test_bad_arguments_are_refused_before_play(arguments: dict[str, object], said: str) -> None:
+    good: dict[str, object] = {"game": "TicTacToe-v0", "agents": ["random", "random"], "seed": 0}
+    with pytest.raises(ValueError, match=said):
+        play_sync(**{**good, **arguments})  # type: ignore[arg-type]  # the point of the test
+
+
+def test_arena_play_is_the_same_function() -> None:
+    assert arena.play is play_sync

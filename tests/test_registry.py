@@ -1,0 +1,182 @@
+"""Ids, specs, options: found by name, refused with what is allowed."""
+
+import json
+from random import Random
+
+import pytest
+
+import arena
+from arena.agent import Agent
+from arena.game import Game
+from arena.games.board.tictactoe import TicTacToe
+from arena.registry import (
+    AGENTS,
+    GAMES,
+    AgentSpec,
+    agent_names,
+    canonical,
+    frozen,
+    game_ids,
+    id_of,
+    load,
+    make_agent,
+    make_game,
+    options_of,
+    register,
+    register_agent,
+)
+
+
+@pytest.mark.parametrize("game_id", sorted(GAMES))
+def test_every_id_loads_and_says_what_it_is(game_id: str) -> None:
+    game = load(game_id)
+    assert issubclass(game, Game)
+    assert id_of(game) == game_id
+    assert game.tags
+    assert make_game(game_id, 3) == make_game(game, Random(3))
+
+
+@pytest.mark.parametrize("name", sorted(AGENTS))
+def test_every_agent_can_be_made(name: str) -> None:
+    spec = f"{name}:1|2" if name == "scripted" else name
+    agent = make_agent(spec)
+    assert isinstance(agent, Agent)
+    assert agent.name == spec
+    assert make_agent(agent) is agent
+
+
+@pytest.mark.parametrize("name", ["Chess", "Chess-v0", "arena/Chess-v0", "arena/Chess"])
+def test_an_id_may_be_short(name: str) -> None:
+    assert canonical(name) == "Chess-v0"
+
+
+def test_the_newest_version_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    for version in (2, 10, 9):
+        monkeypatch.setitem(GAMES, f"Chess-v{version}", GAMES["Chess-v0"])
+    assert canonical("Chess") == "Chess-v10"
+    assert canonical("Chess-v2") == "Chess-v2"
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("Ches", "Chess-v0"), ("chess-v0", "Chess-v0"), ("ConnectFor-v0", "ConnectFour")]
+)
+def test_an_unknown_id_names_the_nearest_and_all(name: str, near: str) -> None:
+    with pytest.raises(ValueError, match=f"Did you mean '{near}") as error:
+        load(name)
+    assert all(game_id in str(error.value) for game_id in game_ids())
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("game", "options", "said"),
+    [
+        ("LiarsDice-v0", {"playrs": 3}, "Did you mean 'players'?"),
+        ("LiarsDice-v0", {"players": "3"}, "must be int"),
+        ("LiarsDice-v0", {"players": True}, "must be int"),
+        ("LiarsDice-v0", {"players": 99}, "2 to 6"),
+        ("TicTacToe-v0", {"size": 4}, "Allowed: none"),
+    ],
+)
+def test_a_bad_option_says_what_is_allowed(game: str, options: dict[str, object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        make_game(game, 0, options)
+
+
+@pytest.mark.parametrize("game_id", sorted(GAMES))
+def test_options_survive_json(game_id: str) -> None:
+    defaults = {name: option.default for name, option in options_of(load(game_id)).items()}
+    through = json.loads(json.dumps(defaults))
+    assert make_game(game_id, 5, through) == make_game(game_id, 5, defaults) == make_game(game_id, 5)
+
+
+def test_lists_become_tuples_all_the_way_down() -> None:
+    assert frozen([1, [2, [3]], {"a": 1}]) == (1, (2, (3,)), {"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "spec"),
+    [
+        ("random", AgentSpec("random")),
+        ("mcts?simulations=100&c=0.7", AgentSpec("mcts", "", (("simulations", 100), ("c", 0.7)))),
+        ("sb3:runs/a.zip", AgentSpec("sb3", "runs/a.zip")),
+        (
+            "sglang:http://127.0.0.1:30000?model=qwen",
+            AgentSpec("sglang", "http://127.0.0.1:30000", (("model", "qwen"),)),
+        ),
+        ("openai:https://host/v1?api_key_env=NAME", AgentSpec("openai", "https://host/v1", (("api_key_env", "NAME"),))),
+    ],
+)
+def test_specs_are_read_and_written(text: str, spec: AgentSpec) -> None:
+    assert AgentSpec.parse(text) == spec
+    assert AgentSpec.parse(str(spec)) == spec
+
+
+@pytest.mark.parametrize(
+    "text", ["openai:https://h?api_key=sk-1", "x?password=1", "x?ACCESS_TOKEN=1", "openai:https://me:pw@host/v1"]
+)
+def test_a_spec_never_carries_a_secret(text: str) -> None:
+    with pytest.raises(ValueError, match="environment") as error:
+        AgentSpec.parse(text)
+    assert "sk-1" not in str(error.value)
+    assert "pw@" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("randm", "Did you mean 'random'?"),
+        ("", "has no name"),
+        ("?a=1", "has no name"),
+        ("mcts?simulation=5", "Did you mean 'simulations'?"),
+        ("mcts?simulations=many", "must be int"),
+        ("mcts?simulations=0", "at least 1"),
+        ("random:here", "takes no target"),
+        ("mcts?simulations", "bad query field"),
+    ],
+)
+def test_a_bad_agent_spec_says_what_is_allowed(spec: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said.replace("?", r"\?")):
+        make_agent(spec)
+
+
+def test_games_and_agents_can_be_added_at_run_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    import gymnasium
+    import pettingzoo
+
+    monkeypatch.setattr("arena.registry.GAMES", GAMES)
+    try:
+        register("Noughts-v0", GAMES["TicTacToe-v0"])
+        assert load("Noughts") is TicTacToe
+        assert gymnasium.make("arena/Noughts-v0").reset(seed=1)
+        assert pettingzoo.make("aec", "arena/Noughts-v0").possible_agents == ["player_0", "player_1"]
+        register_agent("dice", "arena.agents.simple:RandomAgent")
+        assert "dice" in agent_names()
+        assert arena.play("Noughts", ["dice", "first"], seed=1).outcome == "terminated"
+        register("Noughts-v0", GAMES["TicTacToe-v0"])  # the same again is no quarrel
+        with pytest.raises(ValueError, match="new version"):
+            register("Noughts-v0", "elsewhere:Other")
+    finally:
+        GAMES.pop("Noughts-v0", None)
+        AGENTS.pop("dice", None)
+
+
+@pytest.mark.parametrize(
+    ("game_id", "target"), [("Nim", "a:B"), ("Nim-v", "a:B"), ("Nim-v0", "a.B"), ("N im-v0", "a:B")]
+)
+def test_bad_registrations_are_refused(game_id: str, target: str) -> None:
+    with pytest.raises(ValueError, match=r"Name-vN|module:Class"):
+        register(game_id, target)
+
+
+def test_what_is_no_game_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(GAMES, "Odd-v0", "arena.agents.simple:RandomAgent")
+    with pytest.raises(TypeError, match="not a subclass"):
+        load("Odd")
+
+
+def test_every_name_arena_exports_is_there() -> None:
+    for name in arena.__all__:
+        assert getattr(arena, name) is not None
+    assert dir(arena) == sorted(arena.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = arena.nonsense
