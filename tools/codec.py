@@ -69,8 +69,8 @@ class JsonCodec(msgspec.Struct, frozen=True):
     """Calls as JSON objects: `{"name": "add", "arguments": {"a": 1, "b": 2}}`; `tool` and `args` do as well.
 
     Read: an object or a list of objects that is the whole text (a code fence around it is allowed), or objects
-    between `<tool_call>` and `</tool_call>`, with any words before and after (Hermes, Qwen). Written: with tags if `tagged`,
-    else bare. A text that holds the key of a call among other words is malformed, not an answer.
+    between `<tool_call>` and `</tool_call>`, with any words before and after (Hermes, Qwen). Written: with tags if
+    `tagged`, else bare. A text that holds the key of a call among other words is malformed, not an answer.
     """
 
     name: str = "json"
