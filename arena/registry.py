@@ -28,6 +28,7 @@ __all__ = [
     "game_ids",
     "id_of",
     "load",
+    "load_agent",
     "make_agent",
     "make_game",
     "options_of",
@@ -242,6 +243,14 @@ def _union_allows(annotation: Any, value: Any) -> bool:
     return any(isinstance(member, type) and isinstance(value, member) for member in members)
 
 
+def load_agent(name: str) -> type[Agent]:
+    """The class of an agent, imported now. Raises ValueError for a name nobody registered."""
+    if name not in AGENTS and name not in _discover("arena.agents"):
+        raise unknown("agent", name, agent_names())
+    found: type[Agent] = _import(AGENTS.get(name) or _discover("arena.agents")[name])
+    return found
+
+
 def make_agent(spec: str | Agent) -> Agent:
     """The agent a spec string names, such as `random`, `mcts?simulations=200`; an agent comes back as it is.
 
@@ -250,9 +259,7 @@ def make_agent(spec: str | Agent) -> Agent:
     if isinstance(spec, Agent):
         return spec
     parsed = AgentSpec.parse(spec)
-    if parsed.name not in AGENTS and parsed.name not in _discover("arena.agents"):
-        raise unknown("agent", parsed.name, agent_names())
-    cls = _import(AGENTS.get(parsed.name) or _discover("arena.agents")[parsed.name])
+    cls = load_agent(parsed.name)
     options = dict(parsed.options)
     allowed = _parameters(cls)
     if parsed.target:
@@ -263,6 +270,10 @@ def make_agent(spec: str | Agent) -> Agent:
         if key not in allowed or key == "name":
             raise unknown(f"option of agent {parsed.name}", key, allowed.keys() - {"name", "target"})
         _check_type(f"option {key} of agent {parsed.name}", value, allowed[key])
-    agent: Agent = cls(**options)
+    for key, parameter in allowed.items():
+        if parameter.default is inspect.Parameter.empty and key not in options:
+            form = f"{parsed.name}:{key.upper()}" if key == "target" else f"{parsed.name}?{key}=..."
+            raise ValueError(f"agent {parsed.name!r} needs a {key}: write {form}")
+    agent = cls(**options)
     agent.name = str(parsed)
     return agent

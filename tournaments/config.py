@@ -14,7 +14,7 @@ from arena.game import Game
 from arena.referee import Referee
 from arena.registry import AgentSpec, canonical, make_agent, make_game, unknown
 
-__all__ = ["AgentEntry", "ConfigError", "GameEntry", "Tournament", "identities", "identity", "load", "parse"]
+__all__ = ["AgentEntry", "ConfigError", "GameEntry", "Tournament", "dump", "identities", "identity", "load", "parse"]
 
 Truncated = Literal["score", "drop"]
 _PLACE = re.compile(r"(?:host|port|url|base_url|address)\Z")
@@ -59,6 +59,8 @@ class Tournament(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     games: tuple[GameEntry, ...]
     agents: tuple[AgentEntry, ...]
+    name: str = ""
+    """The heading of its leaderboard."""
     seed: int = 0
     """The first block's; block b has `seed + b`."""
     blocks: int = 10
@@ -237,3 +239,23 @@ def identities(entries: Iterable[AgentEntry]) -> list[str]:
 
 def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def dump(tournament: Tournament) -> str:
+    """The tournament as TOML that `load` reads back."""
+    data: dict[str, Any] = msgspec.to_builtins(tournament)
+    games, agents, referee = data.pop("games"), data.pop("agents"), data.pop("referee", {})
+    lines = [f"{key} = {_toml(value)}" for key, value in data.items() if value is not None]
+    tables = [("[referee]", referee)] * bool(referee)
+    tables += [("[[games]]", game) for game in games] + [("[[agents]]", agent) for agent in agents]
+    for head, table in tables:
+        lines += ["", head, *[f"{key} = {_toml(value)}" for key, value in table.items() if value is not None]]
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(str(key))} = {_toml(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

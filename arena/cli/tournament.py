@@ -1,0 +1,150 @@
+"""`arena tournament run`: play a tournament to its end, or go on with one."""
+
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import click
+import msgspec
+from rich.console import Console
+
+from arena.cli.errors import Failure, refusing
+from arena.cli.main import LazyGroup
+from arena.cli.progress import following
+from arena.tournaments.config import ConfigError, Tournament, dump, load, parse
+from arena.tournaments.leaderboard import write_html
+from arena.tournaments.report import board
+from arena.tournaments.runner import Aborted, Tally, run
+from arena.tournaments.schedule import count
+from arena.tournaments.store import Store, StoreError, results_file
+
+__all__ = ["play_all", "run_command", "tournament"]
+
+
+class _Tournament(LazyGroup):
+    table: ClassVar = {"run": ("arena.cli.tournament:run_command", "Play a tournament, or go on with one.")}
+
+
+@click.group(cls=_Tournament, no_args_is_help=True)
+def tournament() -> None:
+    """Tournaments: agents, games, seed blocks with all rotations of the seats, ratings.
+
+    \b
+    arena tournament run config.toml --out runs/first
+    arena tournament run --game TicTacToe --agent random --agent minimax?depth=2 --blocks 20
+    """
+
+
+@click.command("run")
+@click.argument("config", required=False, type=click.Path(dir_okay=False), metavar="[CONFIG.toml]")
+@click.option("--game", "games", multiple=True, metavar="ID[?KEY=VALUE&...]", help="A game; may be repeated.")
+@click.option("--agent", "agents", multiple=True, metavar="SPEC", help="An agent; may be repeated.")
+@click.option("--blocks", type=int, help="Seed blocks: one seed, every rotation of the seats.  [default: 10]")
+@click.option("--seed", type=int, help="The first block's seed; the others follow.  [default: 0]")
+@click.option("--repetitions", type=int, help="How often each game of a block is played.  [default: 1]")
+@click.option("--out", type=click.Path(file_okay=False), help="The run folder.  [default: runs/NAME]")
+@click.option("--concurrency", type=int, help="Games at once.  [default: 32]")
+@click.option("--workers", type=int, help="Processes for searches.  [default: one a core]")
+@click.option("--deadline", type=float, metavar="SECONDS", help="For one game; then it is void.")
+@click.option("--turn-seconds", type=float, metavar="SECONDS", help="For one answer.")
+@click.option("--max-turns", type=int, help="Plies; then a game is truncated.")
+@click.option("--redo-void", is_flag=True, help="Play games again that stayed void in earlier runs.")
+@click.option("--dry-run", is_flag=True, help="Say how many games would be played, and play none.")
+def run_command(
+    config: str | None,
+    games: tuple[str, ...],
+    agents: tuple[str, ...],
+    out: str | None,
+    redo_void: bool,
+    dry_run: bool,
+    **numbers: Any,
+) -> None:
+    """Play what CONFIG.toml or the options describe. The same command goes on where it was stopped or killed.
+
+    \b
+    arena tournament run --game ConnectFour --agent random --agent mcts?simulations=50 --blocks 10 --out runs/c4
+    arena tournament run --game "LiarsDice?players=4" --agent random --agent first --dry-run
+    arena tournament run config.toml --out runs/first
+    """
+    with refusing():
+        asked = _asked(config, games, agents, numbers)
+        folder = Path(out) if out else Path("runs") / (Path(config).stem if config else "tournament")
+        if dry_run:
+            _tell(asked, results_file(folder))
+            return
+        tally = play_all(asked, folder, Console(stderr=True), redo_void)
+    _end(tally, folder)
+
+
+def _asked(config: str | None, games: tuple[str, ...], agents: tuple[str, ...], numbers: dict[str, Any]) -> Tournament:
+    given: dict[str, Any] = {key: value for key, value in numbers.items() if value is not None}
+    if config is None:
+        return parse({"games": list(games), "agents": list(agents), **given})
+    if games or agents:
+        raise ConfigError("games and agents stand in CONFIG.toml; leave out --game and --agent, or the file")
+    read = load(config)
+    return parse({**msgspec.to_builtins(read), **given})
+
+
+def _tell(asked: Tournament, path: Path) -> None:
+    """The dry run."""
+    counts = count(asked)
+    width = max(len(entry.label) for entry in asked.games)
+    for entry, games in zip(asked.games, counts, strict=True):
+        blocks = asked.blocks_of(entry)
+        click.echo(f"{entry.label:{width}}  {games} games in {blocks} seed block{'s' * (blocks != 1)}")
+    click.echo(f"{'total':{width}}  {sum(counts)} games between {len(asked.agents)} agents")
+    if path.exists():
+        with Store.open(path) as store:
+            click.echo(f"{path} holds {len(store.finished())} finished games")
+
+
+def play_all(asked: Tournament, folder: Path, console: Console, redo_void: bool = False) -> Tally:
+    """Play into a run folder; `tournament.toml` and `leaderboard.html` are left beside the store."""
+    with Store.resume(folder / "results.db", asked) as store:
+        (folder / "tournament.toml").write_text(dump(asked), encoding="utf-8")
+        try:
+            with following(console) as report:
+                tally = _run(asked, store, report, redo_void)
+        finally:
+            write_page(folder)
+    return tally
+
+
+def _run(asked: Tournament, store: Store, report: Callable[[Tally], None], redo_void: bool) -> Tally:
+    try:
+        return run(asked, store, report, redo_void=redo_void)
+    except Aborted as error:
+        raise Failure(f"given up: {error}; what was finished is kept in {store.path}") from error
+    except StoreError as error:
+        raise Failure(str(error)) from error
+
+
+def write_page(folder: Path) -> Path:
+    """The leaderboard of a run folder as it stands."""
+    with Store.open(folder / "results.db") as store:
+        return write_html(board(store), folder / "leaderboard.html")
+
+
+def _end(tally: Tally, folder: Path) -> None:
+    """What came of it, and what to do next."""
+    shown = shlex.quote(str(folder))
+    facts = [f"{tally.done} of {tally.total} games finished"]
+    facts += [f"{tally.there} of them earlier"] if tally.there else []
+    facts += [f"{tally.forfeits} by forfeit"] if tally.forfeits else []
+    facts += [f"{tally.truncated} truncated"] if tally.truncated else []
+    facts += [f"{tally.voids} void attempts"] if tally.voids else []
+    click.echo(", ".join(facts))
+    if tally.given_up:
+        why = f" ({tally.reasons.most_common(1)[0][0][:200]})" if tally.reasons else ""
+        click.echo(f"{tally.given_up} games stayed void{why}; play them again with --redo-void")
+    if tally.stopped and tally.left:
+        click.echo(f"stopped with {tally.left} games to go; the same command goes on: {_again(folder)}")
+        sys.exit(130)
+    click.echo(f"arena leaderboard {shown}   or open {folder / 'leaderboard.html'}")
+
+
+def _again(folder: Path) -> str:
+    return f"arena tournament run {shlex.quote(str(folder / 'tournament.toml'))} --out {shlex.quote(str(folder))}"
