@@ -65,7 +65,7 @@ def _shade(pair: Pair) -> int:
 
 def _number(value: float, digits: int = 0) -> str:
     """With a true minus sign; the page has no other place where a digit is made."""
-    return f"{value:,.{digits}f}".replace("-", "−").replace(",", " ")
+    return f"{value:.{digits}f}".replace("-", "−")
 
 
 def _spread(section: Section) -> tuple[float, float]:

@@ -169,24 +169,27 @@ def _flags(results: Results, cells: Cells, tally: tuple[Ints, Ints, Ints]) -> tu
     np.add.at(scored, (cells.second, cells.first), cells.counts[:, 2] + cells.counts[:, 1])
     graph = csr_matrix(scored)
     groups = connected_components(graph, connection="weak")[1].astype(np.int64)
-    tied = connected_components(graph, connection="strong")[1]
-    apart = len(np.unique(groups)) > 1
+    mutual = connected_components(graph, connection="strong")[1]
     wins, draws, losses = tally
-    flags = []
-    for k in range(n):
-        said = []
-        if wins[k] + draws[k] + losses[k] == 0:
-            said.append("no games")
-        elif wins[k] + draws[k] == 0:
-            said.append("winless")
-        elif draws[k] + losses[k] == 0:
-            said.append("undefeated")
-        elif len(np.unique(tied[groups == groups[k]])) > 1:
-            said.append("one-sided")
-        if apart and said != ["no games"]:
-            said.append("separate group")
-        flags.append(tuple(said))
+    played = wins + draws + losses > 0
+    inner = (wins + draws > 0) & (draws + losses > 0)
+    apart = len(np.unique(groups[played])) > 1
+    flags = [_said(k, tally, len(np.unique(mutual[inner & (groups == groups[k])])) > 1, apart) for k in range(n)]
     return groups, tuple(flags)
+
+
+def _said(player: int, tally: tuple[Ints, Ints, Ints], one_sided: bool, apart: bool) -> tuple[str, ...]:
+    """`one_sided`: some of the group never lost a point to others of it, so only the prior says how far ahead."""
+    wins, draws, losses = [int(counts[player]) for counts in tally]
+    if not wins + draws + losses:
+        return ("no games",)
+    if not draws + losses:
+        said = ["undefeated"]
+    elif not wins + draws:
+        said = ["winless"]
+    else:
+        said = ["one-sided"] * one_sided
+    return (*said, *["separate group"] * apart)
 
 
 class Mean(NamedTuple):

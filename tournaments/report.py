@@ -217,14 +217,19 @@ def _notes(
 ) -> list[str]:
     notes = [f"{dropped} truncated games are left out, as the tournament declares."] if dropped else []
     for key, rows in by_entry.items():
-        seen: defaultdict[tuple[int, ...], list[str]] = defaultdict(list)
-        for row in rows:
-            seen[row.agents].append(row.digest)
-        for seated, digests in seen.items():
-            if len(digests) >= _ALIKE and len(set(digests)) == 1:
-                who = ", ".join(names[agent] for agent in seated)
-                notes.append(
-                    f"{entries[key].label}: all {len(digests)} games of {who} in these seats are the same move by move:"
-                    " nothing in them is random, so they prove less than their number says."
-                )
+        alike = [" – ".join(names[agent] for agent in seated) for seated in _alike(rows)]
+        if alike:
+            notes.append(
+                f"{entries[key].label}: nothing is random between {'; '.join(alike)}: all their games in these seats"
+                " are the same move by move, and prove less than their number says."
+            )
     return notes
+
+
+def _alike(rows: list[GameRow]) -> list[tuple[int, ...]]:
+    """Seatings whose games were all the same, forfeits apart."""
+    seen: defaultdict[tuple[int, ...], list[str]] = defaultdict(list)
+    for row in rows:
+        if not row.forfeits:
+            seen[row.agents].append(row.digest)
+    return [seated for seated, digests in seen.items() if len(digests) >= _ALIKE and len(set(digests)) == 1]

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from itertools import chain
 from types import FrameType
 from typing import Self
 
@@ -16,15 +17,19 @@ import sqlalchemy.exc
 from arena.agent import Agent
 from arena.episode import Episode
 from arena.match import play
-from arena.tournaments.config import Tournament
-from arena.tournaments.schedule import Fixture, count, fixtures
+from arena.tournaments.config import GameEntry, Tournament
+from arena.tournaments.schedule import Fixture, count, fixtures, seats_of
 from arena.tournaments.store import Store, StoreError
 from arena.workers import Workers
 
-__all__ = ["Aborted", "Tally", "run"]
+__all__ = ["Aborted", "Refused", "Tally", "run"]
 
 _WAITING = 64  # finished games that may wait for the disk
 _JUDGED = 20  # attempts before the share of void ones means anything
+
+
+class Refused(ValueError):
+    """An agent cannot play one of the games; nothing was played."""
 
 
 class Aborted(RuntimeError):
@@ -73,7 +78,10 @@ def run(
     """Play all games that are not in the store yet; `report` is called every `tick` seconds and at the end.
 
     The first Ctrl-C lets the running games finish and starts no more; the second ends at once. Games that were void
-    `void_retries + 1` times are left out, unless `redo_void`. Raises Aborted, and StoreError if the disk refuses.
+    `void_retries + 1` times are left out, unless `redo_void`.
+
+    Before anything is played, every agent makes the first move of every game. Raises Refused if one cannot, Aborted
+    when too many attempts are void, and StoreError if the disk refuses.
     """
     return asyncio.run(_Run(tournament, store, redo_void).play(report, tick))
 
@@ -85,7 +93,7 @@ class _Run:
         self.spent = {} if redo_void else store.void_attempts()
         self.agents: list[Agent] = tournament.make_agents()
         self.tally = Tally(sum(count(tournament)))
-        self.pending = self._pending()
+        self.pending: Iterator[Fixture] = self._pending()
         self.tasks: list[asyncio.Task[None]] = []
         self.abort = ""
 
@@ -103,10 +111,11 @@ class _Run:
     async def play(self, report: Callable[[Tally], None], tick: float) -> Tally:
         """All that is pending, with `report` told on the way."""
         with _Interrupts(self._interrupt), _Recorder(self.store, self.tally) as recorder, self._pool() as pool:
-            games = range(self._at_once(pool))
-            self.tasks = [asyncio.create_task(self._worker(recorder, pool)) for _ in games]
             ticker = asyncio.create_task(_tick(report, self.tally, tick))
             try:
+                await self._preflight(pool)
+                workers = range(self._at_once(pool))
+                self.tasks = [asyncio.create_task(self._worker(recorder, pool)) for _ in workers]
                 await asyncio.gather(*self.tasks)
             except asyncio.CancelledError:
                 if not self.tally.stopped:
@@ -131,6 +140,30 @@ class _Run:
         timed = self.tournament.turn_seconds is not None or self.tournament.deadline is not None
         searches = any(agent.blocking for agent in self.agents)
         return min(self.tournament.concurrency, pool.count) if timed and searches else self.tournament.concurrency
+
+    async def _preflight(self, pool: Executor) -> None:
+        """One move of every agent in every game, unless all is played already."""
+        first = next(self.pending, None)
+        if first is None:
+            return
+        self.pending = chain([first], self.pending)
+        for entry in self.tournament.games:
+            seats = len(seats_of(entry)[1])
+            for agent in self.agents:
+                await self._probe(entry, agent, seats, pool)
+
+    async def _probe(self, entry: GameEntry, agent: Agent, seats: int, pool: Executor) -> None:
+        asked = self.tournament
+        for _ in range(asked.void_retries + 1):
+            if self.tally.stopped:
+                return
+            tried = await play(
+                entry.id, [agent] * seats, asked.seed, entry.options, asked.referee,
+                deadline=asked.deadline, turn_seconds=asked.turn_seconds, max_turns=1, pool=pool,
+            )  # fmt: skip
+            if tried.outcome != "void":
+                return
+        raise Refused(f"agent {agent.name!r} cannot play {entry.label}: {tried.reason}")
 
     async def _worker(self, recorder: "_Recorder", pool: Executor) -> None:
         for fixture in self.pending:

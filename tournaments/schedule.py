@@ -4,8 +4,8 @@ The rule, for a game with k seats that are not the house's and m agents, in ever
 
 - k = 1: every agent alone, on the same seed.
 - k = 2: every pair of agents, in both orders.
-- k > 2, m >= k: the agents are shuffled (by the seed) and cut into tables of k; the last table is filled up from the
-  front of the shuffled list. Every agent sits at one table at least.
+- k > 2, m >= k: the agents are shuffled (by the seed) and cut into tables of k. Where m is no multiple of k, some sit
+  at a second table to fill up the last one: they take turns from block to block, so that all play equally often.
 - k > 2, m < k: one table, filled by going round the agents, beginning with a later one in every block.
 
 Each table plays all cyclic rotations of its seats that differ.
@@ -48,9 +48,12 @@ def lineups(agents: int, seats: int, block: int, seed: int) -> list[tuple[int, .
         return list(combinations(range(agents), 2))
     if agents < seats:
         return [tuple([(block + seat) % agents for seat in range(seats)])]
-    order = Random(f"tables {seed}").sample(range(agents), agents)  # a str: not the stream of the deal
-    ring = order + order
-    return [tuple(ring[at : at + seats]) for at in range(0, agents, seats)]
+    missing = -agents % seats
+    twice = [(block * missing + at) % agents for at in range(missing)]
+    others = [agent for agent in range(agents) if agent not in twice]
+    Random(f"tables {seed}").shuffle(others)  # a str: not the stream of the deal
+    order = twice + others + twice
+    return [tuple(order[at : at + seats]) for at in range(0, agents, seats)]
 
 
 def rotations(table: tuple[int, ...]) -> list[tuple[int, ...]]:

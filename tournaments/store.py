@@ -257,7 +257,7 @@ class Store:
 
     def _check_same(self, new: Tournament) -> None:
         row = self._connection.execute(sa.select(tables.config.c.value).where(tables.config.c.key == "config")).scalar()
-        if row is None:
+        if row is None or not self._played():
             return
         old = msgspec.json.decode(row, type=Tournament)
         terms = [("seed", old.seed, new.seed), ("truncated", old.truncated, new.truncated)]
@@ -276,6 +276,9 @@ class Store:
             if asked.get(game.label, 0) < old.blocks_of(game) * old.repetitions:
                 raise StoreError(self._other(f"it holds {old.blocks_of(game)} blocks of {game.label}"))
 
+    def _played(self) -> bool:
+        return bool(self._connection.execute(sa.select(sa.func.count()).select_from(tables.games)).scalar())
+
     def _other(self, why: str) -> str:
         return f"{self.path} is another tournament's: {why}; it was left as it is. Choose another --out"
 
@@ -283,6 +286,9 @@ class Store:
         """Write the tournament down; learn the numbers of its agents and games."""
         from arena.match import VERSIONS
 
+        if not self._played():  # what was tried before came to nothing
+            for table in (tables.voids, tables.agents, tables.entries):
+                self._connection.execute(sa.delete(table))
         self._put("config", msgspec.json.encode(tournament).decode(), replace=True)
         self._put("versions", _json(VERSIONS), replace=False)
         self._put("created", str(time.time()), replace=False)

@@ -1,5 +1,6 @@
 """`arena export`: the episodes of a run, one JSON line each."""
 
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -57,9 +58,9 @@ def _matching(game: str, labels: dict[int, tuple[str, str]]) -> list[int]:
 
 
 def _print(found: Iterable[Episode]) -> None:
-    encode, out, written = msgspec.json.Encoder().encode, click.get_binary_stream("stdout"), 0
+    encoder, out, written = msgspec.json.Encoder(), sys.stdout.buffer, 0
     for episode in found:
-        out.write(encode(episode) + b"\n")
+        out.write(encoder.encode(episode) + b"\n")
         written += 1
     out.flush()
     click.echo(f"{written} episodes", err=True)

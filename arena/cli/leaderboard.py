@@ -81,16 +81,10 @@ def _about(section: Section) -> str:
 def _rated(shown: Board, section: Section) -> Table:
     rated = section.ratings
     assert rated is not None
-    table = _table("#", "agent", "Elo", "± 95 %", "games", "won", "drawn", "lost", "forfeits", "voids", "")
+    faults = _faults(section)
+    table = _table("#", "agent", "Elo", "± 95 %", "games", "won", "drawn", "lost", *faults, "")
     for rank, k in enumerate(section.order, 1):
-        counts = (
-            rated.played[k],
-            rated.wins[k],
-            rated.draws[k],
-            rated.losses[k],
-            section.forfeits[k],
-            section.voids[k],
-        )
+        counts = [rated.played[k], rated.wins[k], rated.draws[k], rated.losses[k], *[row[k] for row in faults.values()]]
         table.add_row(
             str(rank),
             escape(shown.agents[k].name),
@@ -103,18 +97,26 @@ def _rated(shown: Board, section: Section) -> Table:
 
 
 def _paid(shown: Board, section: Section) -> Table:
-    table = _table("#", "agent", "mean return", "± 95 %", "games", "forfeits", "voids")
+    faults = _faults(section)
+    table = _table("#", "agent", "mean return", "± 95 %", "games", *faults)
     for rank, k in enumerate(section.order, 1):
         mean = section.means[k]
         assert mean is not None
         half = "?" if mean.half is None else f"{mean.half:.3f}"
-        counts = (mean.games, section.forfeits[k], section.voids[k])
+        counts = [mean.games, *[row[k] for row in faults.values()]]
         table.add_row(str(rank), escape(shown.agents[k].name), f"[bold]{mean.mean:.3f}[/bold]", half, *map(str, counts))
     return table
+
+
+def _faults(section: Section) -> dict[str, list[int]]:
+    """Columns that are worth their room only where there is something in them."""
+    columns = {"forfeits": section.forfeits, "voids": section.voids}
+    return {name: counts for name, counts in columns.items() if any(counts)}
 
 
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in columns:
-        table.add_column(column, justify="left" if column in ("agent", "") else "right", no_wrap=column != "agent")
+        text = column in ("agent", "")
+        table.add_column(column, justify="left" if text else "right", no_wrap=not text, overflow="fold")
     return table
