@@ -104,6 +104,14 @@ def short(value: object, limit: int = 60) -> str:
     return text if len(text) <= 3 * limit else f"{text[: 2 * limit]} ... {text[-limit:]}"
 
 
+def change(old: object, new: object) -> str:
+    """`from ... to ...` for a message; of long texts what is around their first difference."""
+    if isinstance(old, str) and isinstance(new, str) and max(len(old), len(new)) > 60:
+        at = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+        old, new = (f"...{text[max(at - 25, 0) : at + 25]}..." for text in (old, new))
+    return f"from {short(old)} to {short(new)}"
+
+
 def evenly(items: Sequence[T], count: int) -> Sequence[T]:
     """At most `count` items, evenly spaced, the first and the last among them."""
     if len(items) <= count:

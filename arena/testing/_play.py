@@ -37,11 +37,11 @@ def plays(case: Case) -> None:
     """`initial` deals, and random legal play raises nothing and stays within the class."""
     for play in case.playthroughs:
         if play.error is not None:
-            done = max(len(play.positions) - 1, 0)
-            where = f"move {done + 1}" if play.positions else "initial()"
+            if not play.positions:
+                raise Violation(f"no first position (seed {play.seed}): {play.error!r}") from play.error
             raise Violation(
-                f"random legal play broke off at {where} with {play.error!r}: legal actions (and those of "
-                f"sample_action) must be accepted, and initial() must deal (seed {play.seed}, after {done} moves)"
+                f"random legal play broke off at move {len(play.positions)} with {play.error!r}: what legal_actions "
+                f"lists, or sample_action gives, must be accepted (seed {play.seed})"
             ) from play.error
         for ply, position in enumerate(play.positions):
             if type(position) is not case.game:

@@ -5,7 +5,7 @@ from random import Random
 
 from arena.chance import Chance
 from arena.game import Event, Game, Player
-from arena.testing._case import Case, Spot, attempt, short, steps
+from arena.testing._case import Case, Spot, attempt, change, short, steps
 
 MAX_PLIES = 300
 
@@ -85,8 +85,8 @@ def determinize(case: Case) -> None:
         for name, value in known.items():
             if kept[name] != value:
                 raise spot.broken(
-                    f"determinize({p}) changed {name} of player {p} from {short(value)} to {short(kept[name])}: either "
-                    "it shows what is secret, or determinize() redraws what the seat knows"
+                    f"determinize({p}) changed {name} of player {p} {change(value, kept[name])}: either it shows what "
+                    "is secret, or determinize() redraws what the seat knows"
                 )
 
 

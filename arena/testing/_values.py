@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import islice
 
 from arena.game import Game, LiveGame
-from arena.testing._case import Case, Spot, Violation, attempt, short, steps, view
+from arena.testing._case import Case, Spot, Violation, attempt, change, short, steps, view
 from arena.testing._play import PER_GAME, PER_SEAT
 
 
@@ -45,7 +45,7 @@ def reads(case: Case) -> None:
         before, first = image(spot.game), _reads(spot.game)
         for name, again in _reads(spot.game).items():
             if first[name] != again:
-                raise spot.broken(f"{name} was {short(first[name])}, then {short(again)}: reads never change")
+                raise spot.broken(f"{name} changed {change(first[name], again)} while nothing was played")
         if image(spot.game) != before:
             raise spot.broken("looking at the position changed it: everything but apply() only looks")
 
