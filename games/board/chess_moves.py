@@ -54,7 +54,7 @@ MOVES = {uci: chess.Move.from_uci(uci) for uci in _all_moves()}
 
 
 def _pinned(board: chess.Board, king: int, ours: int) -> int:
-    """Our pieces that alone stand between our king and a slider of theirs."""
+    """Men of either side that alone stand between our king and a slider of theirs."""
     straight = chess.BB_RANK_ATTACKS[king][0] | chess.BB_FILE_ATTACKS[king][0]
     snipers = straight & (board.rooks | board.queens) | chess.BB_DIAG_ATTACKS[king][0] & (board.bishops | board.queens)
     snipers &= ~ours
@@ -65,7 +65,7 @@ def _pinned(board: chess.Board, king: int, ours: int) -> int:
         if not shield & shield - 1:
             pinned |= shield
         snipers ^= low
-    return pinned & ours
+    return pinned
 
 
 def _attacks(board: chess.Board, pieces: int) -> Iterator[tuple[int, int]]:

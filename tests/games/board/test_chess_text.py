@@ -182,4 +182,4 @@ def test_good_fen_is_read() -> None:
     fen = "r3k2r/8/8/8/8/8/8/R3K2R b Kq - 3 40"
     assert read_fen(fen, False).fen() == fen
     assert read_fen(fen, True).fen(shredder=True) == fen.replace("Kq", "Ha")
-    assert read_fen("4k3/8/8/8/8/8/8/3Q~K3 w - - 0 1", False).fen() == "4k3/8/8/8/8/8/8/3QK3 w - - 0 1"
+    assert read_fen("4k3/8/8/8/8/8/8/4K~2R w K - 0 1", False).fen() == "4k3/8/8/8/8/8/8/4K2R w K - 0 1"
