@@ -98,7 +98,7 @@ def test_items_are_chosen_by_number_or_at_random() -> None:
     assert {Capitals.initial(Random(seed)).question for seed in range(20)} == {q for q, _ in Capitals.items}
     for item in (-1, 2, True, "0", 1.0):
         with pytest.raises(ValueError, match=r"item=.*allowed are 0 to 1, or None"):
-            Capitals.initial(Random(0), item=item)  # type: ignore[arg-type]  # the point of the test
+            make_game(Capitals, 0, {"item": item})
 
 
 def test_several_answers_are_accepted() -> None:

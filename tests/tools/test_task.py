@@ -4,7 +4,7 @@ import pickle
 from collections.abc import Sequence
 from math import isqrt
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -141,9 +141,10 @@ def test_options_are_of_the_task_and_of_its_questions() -> None:
     assert list(options_of(Roots)) == ["max_calls", "high"]
     assert list(options_of(Lookup)) == ["item", "max_calls"]
     assert Lookup.initial(Random(0), item=1, max_calls=3).question == "And now?"
-    for max_calls in (0, 101, True, 2.0, "3"):
+    bad: list[dict[str, Any]] = [{"max_calls": value} for value in (0, 101, True, 2.0, "3")]
+    for options in bad:
         with pytest.raises(ValueError, match=r"max_calls=.*allowed are 1 to 100"):
-            Roots.initial(Random(0), max_calls=max_calls)  # type: ignore[arg-type]  # the point of the test
+            Roots.initial(Random(0), **options)
 
 
 def test_the_rules_name_tools_limit_and_forms() -> None:

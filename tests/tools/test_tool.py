@@ -136,8 +136,10 @@ def test_results_that_break_a_line_are_quoted_and_long_ones_cut() -> None:
 
 
 def test_functions_that_cannot_be_tools_are_refused() -> None:
-    def untyped(a, b: int = 0) -> int:  # type: ignore[no-untyped-def]  # the point of the test
-        return b
+    def untyped(a: int, b: int = 0) -> int:
+        return a + b
+
+    del untyped.__annotations__["a"]
 
     def several(*numbers: int) -> int:
         return sum(numbers)
