@@ -31,7 +31,8 @@ class HumanAgent(Agent):
 
     def act(self, view: View) -> Reply:
         """See `Agent.act`. Leaving the table (quit, end of input) raises AgentError."""
-        self._present(view)
+        if not view.note:  # after a slip the position still stands above
+            self._present(view)
         while True:
             line = self._line(view)
             if line in ("?", "help"):
