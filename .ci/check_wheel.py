@@ -1,12 +1,14 @@
 """Checks an installed wheel from inside its clean environment: size, every module, every id.
 
-Run as `python -I .ci/check_wheel.py` from outside the repository. Prints one line; any failure is an exception.
+Run as `python -I .ci/check_wheel.py` from outside the repository. Prints one line, which must be the same on every
+Python but for its version; any failure is an exception.
 """
 
 import importlib
 import pickle
 import platform
 import sys
+from hashlib import blake2b
 from importlib.metadata import distribution, distributions
 from pathlib import PurePosixPath
 from random import Random
@@ -38,26 +40,27 @@ def modules() -> list[str]:
     return names
 
 
-def play(game_id: str) -> int:
-    """Play the id with random actions, through pickle midway, and step it in Gymnasium; returns the turns played."""
+def play(game_id: str) -> list[str]:
+    """Play the id with random actions, pickled at every turn, and step it in Gymnasium; returns what was seen."""
     import gymnasium
 
     import arena
     from arena.registry import make_game
 
     assert "site-packages" in arena.__file__, f"{arena.__file__} is not the installed wheel"
-    game, rng, turns = make_game(game_id, 1), Random(1), 0
-    while game.to_act() and turns < MOST_STEPS:
+    game, rng, seen = make_game(game_id, 1), Random(1), list[str]()
+    while game.to_act() and len(seen) < MOST_STEPS:
         actions = {p: game.sample_action(p, rng) for p in game.to_act()}
         assert all(game.rules(p) and game.observation(p) for p in actions), game_id
-        game, turns = pickle.loads(pickle.dumps(game.apply(actions))), turns + 1  # noqa: S301  our own bytes
+        seen.append(f"{game.render()} {actions} {game.returns()}")
+        game = pickle.loads(pickle.dumps(game.apply(actions)))  # noqa: S301  our own bytes
     assert len(game.returns()) == game.players, game_id
     env = gymnasium.make(f"arena/{game_id}")
     observation, info = env.reset(seed=1)
     assert env.observation_space.contains(observation), game_id
     env.step(info["legal_actions"][0] if info.get("legal_actions") else "?")
     env.close()
-    return turns
+    return seen
 
 
 def main() -> None:
@@ -65,10 +68,11 @@ def main() -> None:
     installed, found = packages(), modules()
     from arena.registry import game_ids
 
-    turns = {game_id: play(game_id) for game_id in game_ids()}
+    seen = {game_id: play(game_id) for game_id in game_ids()}
+    digest = blake2b(repr(seen).encode(), digest_size=8).hexdigest()
     print(
         f"Python {platform.python_version()}: {len(installed)} packages, {len(found)} modules imported, "
-        f"{len(turns)} ids played ({sum(turns.values())} turns)"
+        f"{len(seen)} ids played ({sum(map(len, seen.values()))} turns, digest {digest})"
     )
 
 

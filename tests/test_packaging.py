@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
+import arena.version
 from tests.repository import ROOMS, ROOT, tracked
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -135,4 +136,5 @@ def test_the_metadata_of_the_wheel(built: Built) -> None:
 
 def test_the_version_is_the_same_everywhere() -> None:
     version = PROJECT["project"]["version"]
+    assert version == arena.version.__version__
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
