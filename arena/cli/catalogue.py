@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from arena.cli.output import stdout
 from arena.game import Game
 from arena.registry import agent_names, canonical, game_ids, load, load_agent, make_game, options_of
 
@@ -44,13 +45,13 @@ def _list(tag: str | None) -> None:
         if tag is None or tag in cls.tags:
             options = ", ".join(options_of(cls)) or "-"
             table.add_row(game_id, str(make_game(cls).players), ", ".join(cls.tags), escape(options))
-    _console().print(table)
+    stdout().print(table)
 
 
 def _show(game_id: str) -> None:
     cls = load(game_id)
     game = make_game(cls)
-    console = _console()
+    console = stdout()
     console.print(f"[bold]{game_id}[/bold]  {_facts(cls, game)}\n")
     console.print(escape(game.rules(0)))
     console.print("\n[bold]Options[/bold]")
@@ -88,14 +89,10 @@ def _default(parameter: inspect.Parameter) -> str:
 @click.command()
 def agents() -> None:
     """List the agents with their options. A spec names one: `mcts?simulations=50`."""
-    console = _console()
+    console = stdout()
     for name in agent_names():
         cls = load_agent(name)
         console.print(f"[bold]{escape(name)}[/bold]  {escape((inspect.getdoc(cls) or '').splitlines()[0])}")
         for key, parameter in inspect.signature(cls).parameters.items():
             if key != "name":
                 console.print(f"    {key}: {_type(parameter)}{_default(parameter)}", markup=False)
-
-
-def _console() -> Console:
-    return Console(highlight=False, soft_wrap=False)

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from arena.cli.errors import refusing
 from arena.cli.leaderboard import print_board
+from arena.cli.output import stdout
 from arena.cli.tournament import play_all
 from arena.episode import write
 from arena.tournaments.config import parse
@@ -34,12 +35,12 @@ def demo(out: str, blocks: int) -> None:
 
     It leaves a run folder: results.db, tournament.toml, leaderboard.html and episodes.jsonl.zst.
     """
-    folder, console = Path(out), Console(highlight=False)
+    folder = Path(out)
     with refusing():
         asked = parse({**DEMO, "blocks": blocks})
         tally = play_all(asked, folder, Console(stderr=True))
         with Store.open(folder) as store:
-            print_board(board(store), console)
+            print_board(board(store), stdout())
             written = _write_episodes(store, folder / "episodes.jsonl.zst")
     shown = shlex.quote(out)
     if tally.left:

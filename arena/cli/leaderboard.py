@@ -6,6 +6,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from arena.cli.errors import refusing
+from arena.cli.output import stdout
 from arena.tournaments.report import Board, Section, board
 
 __all__ = ["leaderboard", "print_board"]
@@ -33,7 +34,7 @@ def leaderboard(run: str, page: str | None, game: str | None) -> None:
             click.echo(f"wrote {write_html(shown, page)}")
             return
         _only(shown, game)
-    print_board(shown, Console(highlight=False))
+    print_board(shown, stdout())
 
 
 def _only(shown: Board, game: str | None) -> None:

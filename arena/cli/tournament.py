@@ -81,6 +81,8 @@ def run_command(
 def _asked(config: str | None, games: tuple[str, ...], agents: tuple[str, ...], numbers: dict[str, Any]) -> Tournament:
     given: dict[str, Any] = {key: value for key, value in numbers.items() if value is not None}
     if config is None:
+        if not games or not agents:
+            raise ConfigError("name a CONFIG.toml, or games and agents: --game ID --agent SPEC --agent SPEC")
         return parse({"games": list(games), "agents": list(agents), **given})
     if games or agents:
         raise ConfigError("games and agents stand in CONFIG.toml; leave out --game and --agent, or the file")

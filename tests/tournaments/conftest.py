@@ -1,0 +1,15 @@
+from collections.abc import Iterator
+
+import pytest
+
+from arena.registry import AGENTS
+from tests.tournaments.players import PLAYERS, Flaky, Watched
+
+
+@pytest.fixture(autouse=True)
+def _players() -> Iterator[None]:
+    AGENTS.update(PLAYERS)
+    Flaky.asked = Watched.now = Watched.most = 0
+    yield
+    for name in PLAYERS:
+        del AGENTS[name]

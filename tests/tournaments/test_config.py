@@ -1,0 +1,191 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arena.referee import Referee
+from arena.tournaments.config import (
+    AgentEntry,
+    ConfigError,
+    GameEntry,
+    Tournament,
+    dump,
+    identities,
+    identity,
+    load,
+    parse,
+)
+
+SMALL: dict[str, Any] = {"games": ["TicTacToe-v0"], "agents": ["random", "first"]}
+FULL = """
+name = "one of each"
+seed = 7
+blocks = 3
+concurrency = 4
+deadline = 60
+truncated = "drop"
+
+[referee]
+illegal = "random"
+retries = 2
+
+[[games]]
+id = "ConnectFour"
+blocks = 2
+options = { columns = 5 }
+
+[[games]]
+id = "TicTacToe-v0"
+
+[[agents]]
+spec = "mcts?simulations=5"
+name = "tree"
+
+[[agents]]
+spec = "random"
+"""
+
+
+def test_reads_everything(tmp_path: Path) -> None:
+    (tmp_path / "t.toml").write_text(FULL)
+    read = load(tmp_path / "t.toml")
+    assert read.games == (GameEntry("ConnectFour-v0", {"columns": 5}, 2), GameEntry("TicTacToe-v0"))
+    assert read.agents == (AgentEntry("mcts?simulations=5", "tree"), AgentEntry("random", "random"))
+    assert (read.seed, read.blocks, read.deadline, read.truncated) == (7, 3, 60.0, "drop")
+    assert read.referee == Referee("random", 2)
+    assert [read.blocks_of(entry) for entry in read.games] == [2, 3]
+
+
+def test_strings_stand_for_tables() -> None:
+    read = parse({"games": ["ConnectFour?columns=5&rows=4"], "agents": ["first", "mcts?simulations=9"]})
+    assert read.games == (GameEntry("ConnectFour-v0", {"columns": 5, "rows": 4}),)
+    assert read.games[0].label == "ConnectFour-v0 (columns=5, rows=4)"
+    assert [entry.name for entry in read.agents] == ["first", "mcts?simulations=9"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"blokcs": 3}, "unknown config key 'blokcs'. Did you mean 'blocks'? Allowed: agents, blocks,"),
+        ({"games": [{"id": "TicTacToe-v0", "opts": {}}]}, "unknown config key 'games[0].opts'"),
+        ({"agents": ["first", {"spek": "random"}]}, "unknown config key 'agents[1].spek'. Did you mean"),
+        ({"referee": {"retrys": 1}}, "unknown config key 'referee.retrys'. Did you mean 'referee.retries'?"),
+        ({"games": ["TicTacTo"]}, "unknown game 'TicTacTo'. Did you mean 'TicTacToe-v0'?"),
+        ({"agents": ["first", "randam"]}, "unknown agent 'randam'. Did you mean 'random'? Allowed: "),
+        ({"agents": ["first", "mcts?sims=5"]}, "unknown option of agent mcts 'sims'. Did you mean 'simulations'?"),
+        ({"agents": ["first", "scripted"]}, "agent 'scripted' needs a target: write scripted:TARGET"),
+        ({"agents": ["first", "llm?api_key=1"]}, "a secret belongs in the environment"),
+        ({"games": ["ConnectFour?colums=5"]}, "unknown option of ConnectFour 'colums'. Did you mean 'columns'?"),
+        ({"games": [{"id": "ConnectFour", "options": {"columns": "x"}}]}, "must be int"),
+        ({"games": [{"id": "ConnectFour", "options": {"columns": 99}}]}, "columns=99"),
+        ({"games": []}, "games is missing: write games = "),
+        ({"agents": "random"}, "agents is missing: write agents = "),
+        ({"games": [3]}, "games[0] must be a table, got '3'"),
+        ({"referee": 3}, "referee must be a table"),
+        ({"blocks": "many"}, "blocks: expected int, got str"),
+        ({"blocks": 0}, "blocks=0: allowed are 1 and more"),
+        ({"games": [{"id": "TicTacToe-v0", "blocks": 0}]}, "games[0].blocks=0: allowed are 1 and more"),
+        ({"seed": -1}, "seed=-1: allowed are 0 and more"),
+        ({"seed": 1 << 62}, "allowed are 0 to 2**62 - 1"),
+        ({"deadline": 0}, "deadline=0.0: allowed are numbers above 0"),
+        ({"max_turns": -3}, "max_turns=-3: allowed are numbers above 0"),
+        ({"void_limit": 0}, "void_limit=0.0: allowed are shares above 0"),
+        ({"truncated": "maybe"}, "truncated: invalid enum value 'maybe'"),
+        ({"referee": {"illegal": "shrug"}}, "referee"),
+        ({"agents": ["random", "random"]}, "agent name 'random' appears twice"),
+        ({"games": ["TicTacToe", "TicTacToe-v0"]}, "game 'TicTacToe-v0' appears twice"),
+        ({"agents": ["random"]}, "TicTacToe-v0 needs at least 2 agents, got 1"),
+    ],
+)
+def test_refusals_are_one_line_and_name_what_is_allowed(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse({**SMALL, **change})
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["[[", "a = ", "\x00"])
+def test_not_toml(text: str, tmp_path: Path) -> None:
+    (tmp_path / "t.toml").write_text(text)
+    with pytest.raises(ConfigError, match=r"t\.toml is not TOML"):
+        load(tmp_path / "t.toml")
+
+
+def test_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+        load(tmp_path / "none.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="is not TOML"):
+        load(tmp_path / "bytes.toml")
+
+
+def test_one_agent_may_do_tasks_alone() -> None:
+    assert len(parse({"games": ["Arithmetic"], "agents": ["random"]}).agents) == 1
+
+
+names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
+
+
+@given(names, names, st.integers(0, 1 << 40), st.booleans())
+def test_dump_is_read_back(title: str, agent: str, seed: int, chess960: bool) -> None:
+    import tomllib
+
+    asked = parse(
+        {
+            "name": title,
+            "seed": seed,
+            "referee": {"retries": 1, "marks": ["answer"]},
+            "games": [{"id": "Chess", "options": {"chess960": chess960}}, "IteratedPrisonersDilemma?payoffs=[5,3,1,0]"],
+            "agents": [{"spec": "random", "name": agent}, {"spec": "first", "name": f"{agent}!"}],
+        }
+    )
+    assert parse(tomllib.loads(dump(asked))) == asked
+
+
+def test_dump_leaves_defaults_out() -> None:
+    assert dump(parse(SMALL)) == (
+        '[[games]]\nid = "TicTacToe-v0"\n\n[[agents]]\nspec = "random"\nname = "random"\n'
+        '\n[[agents]]\nspec = "first"\nname = "first"\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "same"),
+    [
+        ("random", "random"),
+        ("mcts?simulations=5&c=2", "mcts?c=2&simulations=5"),
+        ("llm:qwen?base_url=http://a:1/v1&api_key_env=KEY", "llm:qwen?api_key_env=OTHER&base_url=http://b:2/v1"),
+        ("sglang:http://one:30000/qwen?temperature=0", "sglang:http://two:4/qwen?temperature=0"),
+        ("engine:stockfish?host=a&port=1", "engine:stockfish?host=b&port=2"),
+    ],
+)
+def test_identity_is_not_the_address(spec: str, same: str) -> None:
+    assert identity(spec) == identity(same)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("random", "first"), ("mcts?simulations=5", "mcts?simulations=6"), ("llm:a", "llm:b")]
+)
+def test_identity_is_the_policy(one: str, other: str) -> None:
+    assert identity(one) != identity(other)
+    assert identity(one, "step-1") != identity(one, "step-2")
+
+
+def test_one_agent_under_two_names_is_two_players() -> None:
+    assert identities([AgentEntry("random", "a"), AgentEntry("first", "b"), AgentEntry("random", "c")]) == [
+        "random",
+        "first",
+        "random#2",
+    ]
+
+
+def test_agents_are_called_by_their_names() -> None:
+    asked = parse({"games": ["TicTacToe"], "agents": [{"spec": "random", "name": "dice"}, "first"]})
+    assert [agent.name for agent in asked.make_agents()] == ["dice", "first"]
+
+
+def test_settings_are_json() -> None:
+    assert json.loads(json.dumps(Tournament(games=(), agents=()).settings()))["referee"]["illegal"] == "forfeit"
