@@ -4,7 +4,7 @@ import pickle
 from collections.abc import Sequence
 from math import isqrt
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pytest
 
@@ -31,9 +31,16 @@ class Roots(ToolTask):
         return f"What is the whole part of the square root of {n}?", isqrt(n)
 
 
-def look(word: str, times: int = 1, exact: bool = True, weight: float = 1.0, tags: list[str] | None = None) -> str:
+def look(
+    word: str,
+    times: int = 1,
+    exact: bool = True,
+    weight: float = 1.0,
+    tags: list[str] | None = None,
+    how: Literal["plain", "loud"] = "plain",
+) -> str:
     """Look a word up."""
-    return word * times
+    return word * times if how == "plain" else word.upper() * times
 
 
 class Lookup(ToolTask):
@@ -133,6 +140,7 @@ def test_samples_are_calls_with_arguments_that_fit_and_answers() -> None:
     assert sum("<tool_call>" in text for text in samples) > 100
     answers = [text for text in samples if text.isdecimal()]
     assert len(answers) > 20
+    assert all(any(f'"how": "{how}"' in text for text in samples) for how in ("plain", "loud"))
     gave = [told(play(task, [text]))[0] for text in samples if "square_root" in text]
     assert all(text.startswith("square_root gave: ") for text in gave)
 
