@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 import gymnasium
+import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
@@ -72,7 +73,8 @@ class GameEnv(gymnasium.Env[Any, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """See `gymnasium.Env.reset`. Raises ValueError for a seed out of range and for any option."""
         if options:
-            raise ValueError(f"reset takes no options (got {', '.join(map(str, options))}); give them to gymnasium.make")
+            named = ", ".join(map(str, options))
+            raise ValueError(f"reset takes no options (got {named}): give them to gymnasium.make")
         if seed is not None:
             super().reset(seed=seed_of(seed))
         self.solo.deal(draw_seed(self.np_random) if seed is None else seed_of(seed))
@@ -94,13 +96,9 @@ class GameEnv(gymnasium.Env[Any, Any]):
         self.game  # noqa: B018 - says so where there is nothing to show yet
         return self.solo.table.render()
 
-    def action_masks(self) -> NDArray[Any]:
+    def action_masks(self) -> NDArray[np.bool_]:
         """Which actions are legal now (`numeric=True`), as sb3-contrib's MaskablePPO asks."""
-        if self.setup.codec is None:
-            raise ValueError("action_masks() needs numeric=True")
-        solo = self.solo
-        legal = solo.table.legal_shown() if solo.table.asked == solo.seat else ()
-        return self.setup.codec.mask(legal).view(bool)
+        return self.solo.table.mask(self.solo.seat).view(np.bool_)
 
     def close(self) -> None:
         """Let go of what the game and the agents hold."""

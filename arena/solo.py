@@ -3,7 +3,7 @@
 import asyncio
 import os
 import threading
-from collections.abc import Awaitable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from functools import cache
 from inspect import iscoroutinefunction
 from random import Random
@@ -14,14 +14,12 @@ from gymnasium.error import ResetNeeded
 from arena.agent import Agent, Reply, View
 from arena.game import Player
 from arena.match import HouseAgent
-from arena.referee import Reading
 from arena.registry import make_agent
 from arena.table import OVER, Setup, Table
 
 __all__ = ["Opponents", "Solo", "play_on"]
 
 Opponents = str | Agent | Sequence[str | Agent]
-_CUT = Reading("truncated", None, "the reply was cut off before it ended")
 
 
 def _seat(setup: Setup, seat: Any) -> Player | None:
@@ -146,10 +144,7 @@ class Solo:
 
     def hear(self, reply: Reply) -> None:
         """The answer of the seat asked."""
-        if reply.truncated:
-            self.table.judge(_CUT)
-        else:
-            self.table.answer(reply.text)
+        self.table.answer(reply.text, reply.truncated)
 
     def to_ask(self) -> list[Player]:
         """The opponents that can be asked at once: those of this ply who have yet to answer."""

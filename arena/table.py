@@ -12,8 +12,9 @@ from typing import Any, Literal
 
 import numpy as np
 from gymnasium import Space
+from numpy.typing import NDArray
 
-from arena.game import Action, Game, LiveGame, Player
+from arena.game import Action, Game, LiveGame, Player, TurnGame
 from arena.numeric import Codec
 from arena.referee import Reading, Referee
 from arena.registry import frozen, id_of, load, make_game, options_of, unknown
@@ -29,6 +30,7 @@ RENDER_MODES = ["ansi", "human"]
 NOTE_ROOM = 4096
 """Characters an observation may take for the referee's note above the game's own text."""
 _FINE = ("", "legal")
+_CUT = Reading("truncated", None, "the reply was cut off before it ended")
 ARGUMENTS = ("illegal", "retries", "show_legal", "history", "render_mode", "numeric")
 """What every face takes beside the game's own options."""
 
@@ -93,11 +95,12 @@ class Setup:
         self.referee = Referee(illegal, retries, _flag("show_legal", show_legal))
         self.history = _history(history)
         self.render_mode = _render_mode(render_mode)
+        self.lives = issubclass(self.game, LiveGame)
         rng = Random(0)
         unused = rng.getstate()
         self.template = make_game(self.game, rng, self.options)
         # A deal that draws nothing from its generator is the only one there is: an immutable value, made once.
-        self._only = self.template if rng.getstate() == unused and not isinstance(self.template, LiveGame) else None
+        self._only = self.template if rng.getstate() == unused and not self.lives else None
         self.players = self.template.players
         self.rules = tuple([self.template.rules(p) for p in range(self.players)])
         self.talks = self.game.events is not Game.events
@@ -130,8 +133,9 @@ class Table:
     """One episode."""
 
     __slots__ = (
-        "acting", "answers", "asked", "earned", "ends", "everyone", "forfeits", "left", "legal", "note", "ply",
-        "reasons", "referee", "retries", "seed", "seen", "setup", "shown", "spare", "state", "turns", "verdicts",
+        "acting", "alone", "answers", "asked", "codec", "earned", "ends", "everyone", "forfeits", "left", "legal",
+        "marks", "note", "ply", "reasons", "referee", "retries", "seed", "seen", "setup", "shown", "shows", "spare",
+        "state", "talks", "turns", "verdicts",
     )  # fmt: skip
 
     setup: Setup
@@ -165,21 +169,26 @@ class Table:
     def __init__(self, setup: Setup, *, everyone: bool = False) -> None:
         """`everyone`: all seats look at every ply (parallel), so that news are what the last ply brought."""
         self.setup, self.referee, self.retries = setup, setup.referee, setup.referee.retries
-        self.everyone = everyone
+        self.everyone, self.marks = everyone, setup.history == "new"
+        self.codec, self.talks, self.shows = setup.codec, setup.talks, setup.referee.show_legal
+        self.alone = issubclass(setup.game, TurnGame) and setup.game.apply is TurnGame.apply
         self.ends = self.referee.ends(setup.template)
         self.asked = OVER
 
     def deal(self, seed: int) -> None:
         """Begin anew."""
-        players = self.setup.players
-        self.close()
+        setup = self.setup
+        if setup.lives:
+            self.close()
+        blank = [0] * setup.players
         self.seed, self.ply = seed, 0
-        self.state = state = self.setup.deal(seed)
+        self.state = state = setup.deal(seed)
         self.earned = state.returns()
         self.answers, self.forfeits, self.spare = {}, [], None
         self.left, self.note = self.retries, ""
-        self.turns, self.verdicts, self.reasons = [0] * players, [""] * players, [""] * players
-        self.seen, self.shown = [0] * players, [("", 0)] * players
+        self.turns, self.seen = blank, blank[:]
+        self.verdicts, self.reasons = [""] * setup.players, [""] * setup.players
+        self.shown = [("", 0)] * setup.players if setup.talks else []
         self.acting = state.to_act()
         self._ask()
 
@@ -189,67 +198,75 @@ class Table:
         if isinstance(state, LiveGame):
             state.close()
 
-    def answer(self, text: str) -> None:
-        """What the seat `asked` says. Any `str` is taken; raises TypeError for another type."""
-        legal = self.legal
-        if legal is not None and type(text) is str and text in legal:
-            self._accept("legal", text)
+    def answer(self, text: str, truncated: bool = False) -> None:
+        """What the seat `asked` says; `truncated`: it was cut off. Any `str` is taken.
+
+        Raises TypeError for another type.
+        """
+        player, legal, action = self.asked, self.legal, text
+        if legal is not None and not truncated and type(text) is str and text in legal:
+            self.verdicts[player] = "legal"
         else:
-            self.judge(self.referee.read(self.state, self.asked, text))
-
-    def judge(self, reading: Reading) -> None:
-        """Take the referee's reading of an answer: an action, another try, or what a wrong one costs."""
-        player, action = self.asked, reading.action
-        self.reasons[player] = reading.reason
-        if action is None and self.left:
-            self.left -= 1
-            self.verdicts[player] = reading.verdict
-            self.note = self.referee.note(self.state, player, reading)
-            return
-        if action is None:
-            if self.referee.illegal == "forfeit":
-                self.forfeits.append(player)
-            action = "" if self.forfeits and self.ends else self._substitute(player)
-        self._accept(reading.verdict, action)
-
-    def _accept(self, verdict: str, action: Action) -> None:
-        player, answers, acting = self.asked, self.answers, self.acting
-        self.verdicts[player] = verdict
+            judged = self._judge(player, _CUT if truncated else self.referee.read(self.state, player, text))
+            if judged is None:
+                return
+            action = judged
         self.turns[player] += 1
-        self.left, self.note = self.retries, ""
-        answers[player] = action
-        if len(answers) == len(acting):
-            if self.forfeits:
-                return self._after_forfeit()
-            self._apply(answers)
-            acting = self.acting
-            if not acting:
-                self.asked, self.legal = OVER, ()
-                return None
-        self.asked = player = acting[len(self.answers)]
-        if self.forfeits:
-            return self._ask()
-        self.legal = self.state.legal_actions(player)
-        return None
+        if self.note:
+            self.left, self.note = self.retries, ""
+        if self.forfeits or not self.alone:
+            self.answers[player] = action
+            self._go_on()
+            return
+        # What `_apply` and `_ask` do, for the one seat of a turn: this is where the time of a fast game goes.
+        if self.marks:
+            self._mark()
+        self.state = state = self.state.play(action)  # type: ignore[attr-defined]  # `alone`: it is a TurnGame
+        self.ply += 1
+        self.earned = state.returns()
+        self.acting = acting = state.to_act()
+        if acting:
+            self.asked = player = acting[0]
+            self.legal = state.legal_actions(player)
+        else:
+            self.asked, self.legal = OVER, ()
 
-    def _apply(self, answers: dict[Player, Action]) -> None:
-        if self.setup.history == "new":
-            for player in range(self.setup.players) if self.everyone else answers:
-                self.seen[player] = len(self.state.events(player))
-        self.state = state = self.state.apply(answers)
+    def _judge(self, player: Player, reading: Reading) -> Action | None:
+        """What the seat plays by the referee's reading of its answer; None: it has another try."""
+        self.verdicts[player], self.reasons[player] = reading.verdict, reading.reason
+        if reading.action is not None:
+            return reading.action
+        if self.left:
+            self.left -= 1
+            self.note = self.referee.note(self.state, player, reading)
+            return None
+        if self.referee.illegal == "forfeit":
+            self.forfeits.append(player)
+        return "" if self.forfeits and self.ends else self._substitute(player)
+
+    def _mark(self) -> None:
+        """What comes from here on is news to those who look now."""
+        for player in range(self.setup.players) if self.everyone else self.acting:
+            self.seen[player] = len(self.state.events(player))
+
+    def _go_on(self) -> None:
+        """Once the last answer of the ply is in, the game goes on."""
+        if len(self.answers) == len(self.acting):
+            if self.forfeits and self.ends:
+                self.earned = self.referee.settle(self.state, self.forfeits)
+                self.acting, self.asked, self.legal = (), OVER, ()
+                return
+            self._apply()
+        self._ask()
+
+    def _apply(self) -> None:
+        if self.marks:
+            self._mark()
+        self.state = state = self.state.apply(self.answers)
         self.answers = {}
         self.ply += 1
         self.earned = self.referee.settle(state, self.forfeits) if self.forfeits else state.returns()
         self.acting = state.to_act()
-
-    def _after_forfeit(self) -> None:
-        """All answers of the ply are in, and a seat has forfeited: now or before."""
-        if self.ends:
-            self.earned = self.referee.settle(self.state, self.forfeits)
-            self.acting, self.asked, self.legal = (), OVER, ()
-            return
-        self._apply(self.answers)
-        self._ask()
 
     def _ask(self) -> None:
         """Go to the next seat that still plays for itself."""
@@ -259,7 +276,7 @@ class Table:
                     self.asked, self.legal = player, self.state.legal_actions(player)
                     return
                 self.answers[player] = self._substitute(player)
-            self._apply(self.answers)
+            self._apply()
         self.asked, self.legal = OVER, ()
 
     def _substitute(self, player: Player) -> Action:
@@ -267,14 +284,10 @@ class Table:
             self.spare = Random((2 << 64) + self.seed)  # the stream a match uses
         return self.referee.substitute(self.state, player, self.spare)
 
-    def legal_shown(self) -> tuple[Action, ...] | None:
-        """The legal actions of the seat asked, as it may see them."""
-        return self.legal if self.referee.show_legal else None
-
     def text(self, player: Player) -> str:
         """What the seat sees: the referee's note, the history, the position."""
         text = self.state.observation(player)
-        if self.setup.talks:
+        if self.talks:
             text = self._with_history(player, text)
         if self.note and player == self.asked:
             text = f"{self.note}\n{text}"
@@ -299,25 +312,39 @@ class Table:
     def observation(self, player: Player) -> Any:
         """What the seat sees, as its space has it."""
         text = self.text(player)
-        codec = self.setup.codec
-        return text if codec is None else codec.observation(self.state, player, text)
+        return text if self.codec is None else self.codec.observation(self.state, player, text)
 
-    def info(self, player: Player) -> dict[str, Any]:
-        """What stands beside the observation of a seat; never whose turn it is."""
-        asked = player == self.asked
+    def info(self, player: Player, acts: bool | None = None) -> dict[str, Any]:
+        """What stands beside the observation of a seat; never whose turn it is.
+
+        `acts`: whether its answer is wanted now; None: whether it is the one asked.
+        """
+        legal: tuple[Action, ...] | None = ()
+        left = 0
+        if acts is None and player == self.asked:
+            legal, left = self.legal if self.shows else None, self.left
+        elif acts:
+            legal = self.state.legal_actions(player) if self.shows else None
+        verdict = self.verdicts[player]
         info: dict[str, Any] = {
-            "legal_actions": self.legal_shown() if asked else (),
+            "legal_actions": legal,
             "player": player,
             "turn": self.turns[player],
-            "verdict": self.verdicts[player],
-            "retries_left": self.left if asked else self.retries,
+            "verdict": verdict,
+            "retries_left": left,
         }
-        if info["verdict"] not in _FINE:
+        if verdict not in _FINE:
             info["reason"] = self.reasons[player]
-        if (codec := self.setup.codec) is not None:
+        if self.codec is not None:
             info["text"] = self.text(player)
-            info["action_mask"] = codec.mask(info["legal_actions"])
+            info["action_mask"] = self.codec.mask(legal)
         return info
+
+    def mask(self, player: Player) -> NDArray[np.int8]:
+        """The action mask of a seat (numeric face). Raises ValueError without one."""
+        if self.codec is None:
+            raise ValueError("action masks need numeric=True")
+        return self.codec.mask(self.legal if self.shows and player == self.asked else ())
 
     def render(self) -> str | None:
         """The whole table as an onlooker sees it: returned in mode `ansi`, printed in mode `human`."""
@@ -332,6 +359,5 @@ class Table:
 
     def action(self, action: Any) -> str:
         """What the seat says, given an action of its space. Raises TypeError for one of another type."""
-        codec = self.setup.codec
-        text: str = action if codec is None else codec.action(action)
+        text: str = action if self.codec is None else self.codec.action(action)
         return text
