@@ -30,7 +30,7 @@ Instead of bidding, a player may say liar to the last bid. All dice are shown: i
 liar loses a die, else the bidder does. All roll again, and the loser of the die bids first, or if that player has no
 dice left, the next one who has. A player without dice is out; the last one with dice wins.
 On your turn write a bid or the word liar. For example: {example}
-At the end you gain 1 for each player who went out before you and lose 1 for each who outlasted you."""
+At the end the first to go out gets -1, the last with dice +1; the others stand evenly between by rank."""
 
 
 ASK_FIRST = "Your turn: make the first bid."
@@ -216,15 +216,11 @@ class LiarsDice(TurnGame):
         return legal[0] if legal else None
 
     def returns(self) -> tuple[float, ...]:
-        """One for each seat outlasted, less one for each that outlasts: whole numbers, so that the sum is exact."""
+        """From -1 (first out) to +1 (last with dice), evenly spaced by rank."""
         if self.hands:
             return (0.0,) * self.players
         last = self.players - 1
-        return tuple([float(2 * self.out.index(p) - last if p in self.out else last) for p in range(self.players)])
-
-    def reward_range(self) -> tuple[float, float]:
-        """First out to last with dice."""
-        return (1.0 - self.players, self.players - 1.0)
+        return tuple([2 * self.out.index(p) / last - 1 if p in self.out else 1.0 for p in range(self.players)])
 
     def max_turns(self) -> int:
         """Every bid and a challenge with every number of dice down to two."""

@@ -110,7 +110,7 @@ def test_a_whole_game() -> None:
     game = replace(game, hands=("4", "", "5"), turn=2)
     assert game.returns() == (0.0, 0.0, 0.0)
     end = play(game, "1 x 6", "liar")
-    assert end.returns() == (2.0, -2.0, 0.0)
+    assert end.returns() == (1.0, -1.0, 0.0)
     assert end.to_act() == ()
     assert end.observation(1).endswith("The game is over: Player 0 wins.")
     assert "says liar. Player 0: 4; Player 2: 5." in end.events(0)[-1].text
@@ -148,7 +148,7 @@ def test_random_games_are_sound(options: dict[str, int]) -> None:
             before = game
         assert isinstance(before, LiarsDice)
         players = options.get("players", 2)
-        assert sorted(before.returns()) == [2.0 * k - players + 1 for k in range(players)]
+        assert sorted(before.returns()) == [2 * k / (players - 1) - 1 for k in range(players)]
 
 
 def test_equal_seeds_roll_equal_dice() -> None:
