@@ -23,6 +23,7 @@ __all__ = ["VERSIONS", "HouseAgent", "play", "play_sync"]
 
 VERSIONS = {"arena": __version__, "python": python_version()}
 _TIMED_OUT = Reply("", truncated=True)
+_REFEREE = Referee()
 _clock = time.perf_counter
 
 
@@ -60,7 +61,8 @@ async def play(
 
     An agent that raises makes the episode void, with the reason in it. Raises ValueError for bad arguments only.
     """
-    table = _table(game, agents, seed, options, referee or Referee(), group_id, match_id)
+    table = _table(game, [make_agent(agent) for agent in agents], seed, options, referee)
+    table.group_id, table.match_id = group_id, match_id
     table.turn_seconds, table.pool, table.in_loop = turn_seconds, pool, True
     if deadline is None:
         return await table.play(max_turns)
@@ -91,10 +93,10 @@ def play_sync(
     """
     held = [make_agent(agent) for agent in agents]
     timed = deadline is not None or turn_seconds is not None
-    if timed or any(_waits(type(agent)) for agent in held):
+    if timed or True in [_waits(type(agent)) for agent in held]:
         limits = {"deadline": deadline, "turn_seconds": turn_seconds, "max_turns": max_turns}
         return asyncio.run(play(game, held, seed, options, referee, **limits))  # type: ignore[arg-type]  # by name
-    coroutine = _table(game, held, seed, options, referee or Referee(), "", "").play(max_turns)
+    coroutine = _table(game, held, seed, options, referee).play(max_turns)
     try:
         coroutine.send(None)
     except StopIteration as stop:
@@ -106,21 +108,16 @@ def play_sync(
 
 def _table(
     game: str | type[Game],
-    agents: Sequence[str | Agent],
+    agents: list[Agent],
     seed: int,
     options: Mapping[str, Any] | None,
-    referee: Referee,
-    group_id: str,
-    match_id: str,
+    referee: Referee | None,
 ) -> "_Table":
     if type(seed) is not int or not 0 <= seed < 1 << 64:
         raise ValueError(f"seed={seed!r}: allowed are 0 to 2**64 - 1")
     given = dict(options or {})
     state = make_game(game, seed, given)
-    seated = _seated(state, [make_agent(agent) for agent in agents])
-    table = _Table(id_of(game), state, seated, seed, given, referee)
-    table.group_id, table.match_id = group_id, match_id
-    return table
+    return _Table(id_of(game), state, _seated(state, agents), seed, given, referee or _REFEREE)
 
 
 def _seated(state: Game, agents: list[Agent]) -> list[Agent]:
@@ -145,7 +142,7 @@ class _Table:
 
     __slots__ = (
         "agents", "chain", "earned", "env", "forfeits", "group_id", "in_loop", "last", "live", "match_id", "memories",
-        "options", "plain", "ply", "pool", "referee", "seed", "seen", "spare", "started", "state", "talks",
+        "options", "ply", "pool", "referee", "scored", "seed", "seen", "spare", "started", "state", "talks",
         "turn_seconds", "turns",
     )  # fmt: skip
 
@@ -159,9 +156,7 @@ class _Table:
         self.last: list[Turn | None] = [None] * seats
         self.memories: list[dict[str, Any]] = [{} for _ in range(seats)]
         self.seen = [0] * seats
-        self.talks = type(state).events is not Game.events
-        self.live = isinstance(state, LiveGame)
-        self.plain = not any(agent.blocking or _waits(type(agent)) for agent in agents)
+        self.talks, self.scored, self.live = _facts(type(state))
         self.forfeits: list[Player] = []
         self.spare: Random | None = None
         self.earned = state.returns()
@@ -189,17 +184,18 @@ class _Table:
                 if returns != self.earned:
                     self._pay(returns)
                 self.ply += 1
-            self._pay(self.referee.settle(self.state, self.forfeits))
+            if self.forfeits:
+                self._pay(self.referee.settle(self.state, self.forfeits))
             return self.episode("terminated", "")
         except Exception as error:  # noqa: BLE001 - whatever fails here is not the player's fault: void, and said
             return self.episode("void", _reason(error))
         finally:
-            if isinstance(self.state, LiveGame):
-                self.state.close()
+            if self.live:
+                self.state.close()  # type: ignore[attr-defined]  # live: it is a LiveGame
 
     async def _turns(self, acting: tuple[Player, ...]) -> list[Turn]:
         """The turns of seats that act at once; those that may wait are asked at once too."""
-        if self.plain or not self.in_loop:
+        if not self.in_loop or not any(agent.blocking or _waits(type(agent)) for agent in self.agents):
             return [await self._turn(player) for player in acting]
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._turn(player)) for player in acting]
@@ -209,8 +205,7 @@ class _Table:
         """Link the turns of one ply into the chain; their actions."""
         actions = {}
         for turn in turns:
-            shown = "\n".join((*turn.events, turn.observation)) if turn.events else turn.observation
-            turn.hash = self.chain = link(self.chain, turn.seat, shown, turn.action)
+            turn.hash = self.chain = link(self.chain, turn.seat, _joined(turn.events, turn.observation), turn.action)
             self.last[turn.seat] = turn
             if turn.action is not None:
                 actions[turn.seat] = turn.action
@@ -219,7 +214,7 @@ class _Table:
 
     async def _turn(self, player: Player) -> Turn:
         state = self.state
-        events = self._news(player) if self.talks else ()
+        events = self._news(player)
         observation, legal = state.observation(player), state.legal_actions(player)
         count = None if legal is None else len(legal)
         if player in self.forfeits:
@@ -305,6 +300,8 @@ class _Table:
         return self.referee.substitute(self.state, player, self.spare)
 
     def _news(self, player: Player) -> tuple[str, ...]:
+        if not self.talks:
+            return ()
         events = self.state.events(player)
         since, self.seen[player] = self.seen[player], len(events)
         return tuple([show(event) for event in events[since:]]) if since < len(events) else ()
@@ -323,7 +320,7 @@ class _Table:
         """The record as it stands."""
         state, seats = self.state, range(self.state.players)
         void = outcome == "void"
-        scores = tuple([dict(state.scores(p)) for p in seats])
+        scores = tuple([dict(state.scores(p)) for p in seats]) if self.scored else ()
         return Episode(
             id=os.urandom(8).hex(),
             env=self.env,
@@ -337,7 +334,7 @@ class _Table:
             reason=reason,
             forfeits=tuple(sorted(self.forfeits)),
             scores=scores if any(scores) else (),
-            final=() if void else tuple(["\n".join((*self._news(p), state.observation(p))) for p in seats]),
+            final=() if void else tuple([_joined(self._news(p), state.observation(p)) for p in seats]),
             started=self.started,
             ended=time.time(),
             group_id=self.group_id,
@@ -364,7 +361,17 @@ def _waits(agent: type[Agent]) -> bool:
 
 
 def _hashable(options: dict[str, Any]) -> bool:
-    return not any(isinstance(value, list | dict) for value in options.values())
+    return not options or not any(isinstance(value, list | dict) for value in options.values())
+
+
+@lru_cache(maxsize=1024)
+def _facts(game: type[Game]) -> tuple[bool, bool, bool]:
+    """Whether its history can hold anything, whether it names parts of a reward, whether it is alive."""
+    return game.events is not Game.events, game.scores is not Game.scores, issubclass(game, LiveGame)
+
+
+def _joined(events: tuple[str, ...], observation: str) -> str:
+    return "\n".join((*events, observation)) if events else observation
 
 
 def _act(agent: Agent, view: View) -> tuple[Reply, dict[str, Any]]:
