@@ -102,6 +102,4 @@ class GameEnv(gymnasium.Env[Any, Any]):
 
     def close(self) -> None:
         """Let go of what the game and the agents hold."""
-        self.solo.table.close()
-        for agent in self.solo.agents.values():
-            agent.close()
+        self.solo.close()

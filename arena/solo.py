@@ -97,6 +97,11 @@ class Solo:
             play_on((self,))
         return self.pay()
 
+    def check(self, action: Any) -> None:
+        """Raise TypeError for an action of another type than the space's, ValueError for a number out of range."""
+        if self.table.asked == self.seat and not isinstance(self.table.action(action), str):
+            raise TypeError(f"an action is a str, got {type(action).__name__}")
+
     def say(self, action: Any) -> None:
         """Your action; the others have yet to move (`play_on`)."""
         table = self.table
@@ -151,6 +156,12 @@ class Solo:
         table = self.table
         waiting = table.acting[len(table.answers) :]
         return [p for p in waiting if p != self.seat and p not in table.forfeits]
+
+    def close(self) -> None:
+        """Let go of what the game and the agents hold."""
+        self.table.close()
+        for agent in self.given if isinstance(self.given, list) else [self.given]:
+            agent.close()
 
     def observation(self) -> Any:
         """What you see."""
