@@ -19,9 +19,10 @@ class GameParallelEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo ships no
     """`pettingzoo.make("parallel", "arena/RockPaperScissors-v0")`.
 
     Seat p is agent `player_p`. Arguments are those of `arena.aec.GameAECEnv` without `retries`: a wrong action costs
-    what `illegal` says at once. One step is one ply. Actions of seats that are not to act, or have forfeited, are not
-    looked at and may be left out; a missing action of a seat to act is a ValueError. `history="new"` is what the last
-    ply brought. `infos[agent]["legal_actions"]` is `()` for a seat not to act.
+    what `illegal` says at once. One step is one ply; plies in which vacated seats alone move are played with it.
+    Actions of seats that are not to act, or have forfeited, are not looked at and may be left out; a missing action
+    of a seat to act is a ValueError. `history="new"` is what the last step brought.
+    `infos[agent]["legal_actions"]` is `()` for a seat not to act; its numeric mask is all ones.
     """
 
     metadata: dict[str, Any]
