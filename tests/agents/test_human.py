@@ -20,7 +20,7 @@ class Typed(HumanAgent):
         self.lines: Iterator[str] = iter(lines)
         self.out = io.StringIO()
         self._console = Console(file=self.out, width=200, highlight=False)
-        self._console.input = self.type  # type: ignore[method-assign,assignment]  # the keyboard
+        setattr(self._console, "input", self.type)  # noqa: B010 - the keyboard: mypy forbids the plain form
 
     def type(self, prompt: str) -> str:
         self.out.write(prompt)
