@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 ELO = 400 / np.log(10)
 """Elo points of one natural unit of strength."""
 _ITERATIONS = 100
-_ENOUGH = 1e-14  # Newton decrement, in log-likelihood
+_ENOUGH = 1e-13  # Newton decrement by which the step that remains is too small for the loss to tell, relative to it
 
 
 class Prior(NamedTuple):
@@ -80,13 +80,11 @@ def fit(cells: Cells, prior: Prior | None = None, start: Floats | None = None) -
         gradient, hessian = _derivatives(cells, x, mean, precision)
         step = np.linalg.solve(hessian, gradient)
         decrement = float(gradient @ step)
-        if decrement < _ENOUGH:
+        if decrement < _ENOUGH * (1 + abs(loss)):
             return Fit(x - step, hessian, precision, iteration)
         size = 1.0
         while (ahead := _loss(cells, x - size * step, mean, precision)) > loss - 1e-4 * size * decrement:
             size /= 2
-            if size < 1e-8:  # the step is below what doubles can tell
-                return Fit(x, hessian, precision, iteration)
         x, loss = x - size * step, ahead
     raise ArithmeticError(f"no convergence after {_ITERATIONS} iterations")
 

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 import zstandard
 
 from arena.episode import Episode
+from arena.match import VERSIONS
 from arena.tournaments import tables
 from arena.tournaments.config import GameEntry, Tournament, identities
 from arena.tournaments.schedule import Fixture, seats_of
@@ -284,8 +285,6 @@ class Store:
 
     def _register(self, tournament: Tournament) -> None:
         """Write the tournament down; learn the numbers of its agents and games."""
-        from arena.match import VERSIONS
-
         if not self._played():  # what was tried before came to nothing
             for table in (tables.voids, tables.agents, tables.entries):
                 self._connection.execute(sa.delete(table))
@@ -379,7 +378,7 @@ def _create(path: Path) -> None:
     """An empty store, complete or not there at all: made beside and linked into place."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.unlink(missing_ok=True)
-    engine = sa.create_engine(f"sqlite:///{fresh}", poolclass=sa.NullPool)
+    engine = sa.create_engine("sqlite://", creator=lambda: sqlite3.connect(fresh), poolclass=sa.NullPool)
     try:
         with engine.begin() as connection:
             tables.meta.create_all(connection)

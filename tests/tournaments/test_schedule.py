@@ -20,9 +20,7 @@ def made(game: str, agents: int, blocks: int = 3, **more: Any) -> Tournament:
 def test_two_seats_are_a_round_robin_in_both_orders() -> None:
     games = list(fixtures(made("TicTacToe", 3, seed=10)))
     assert len(games) == 3 * 3 * 2
-    assert Counter(game.agents for game in games) == dict.fromkeys(
-        [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)], 3
-    )
+    assert Counter(game.agents for game in games) == dict.fromkeys([(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)], 3)
     assert {game.seed for game in games} == {10, 11, 12}
 
 
@@ -38,9 +36,7 @@ def test_a_block_is_one_seed_and_one_pair() -> None:
 
 def test_a_task_is_done_by_every_agent_alone_on_the_same_seeds() -> None:
     games = list(fixtures(made("Arithmetic", 3, 2)))
-    assert [(game.seed, game.agents) for game in games] == [
-        (seed, (agent,)) for seed in (0, 1) for agent in range(3)
-    ]
+    assert [(game.seed, game.agents) for game in games] == [(seed, (agent,)) for seed in (0, 1) for agent in range(3)]
 
 
 @given(st.integers(2, 9), st.integers(3, 8), st.integers(0, 5))
@@ -48,15 +44,14 @@ def test_tables_of_many_seats(agents: int, seats: int, start: int) -> None:
     everywhere: Counter[int] = Counter()
     for block in range(start * agents, (start + 1) * agents):
         tables = lineups(agents, seats, block, seed=block)
-        assert {agent for table in tables for agent in table} == set(range(min(agents, len(tables) * seats))) or (
-            agents < seats
-        )
+        assert len(tables) == -(-agents // seats)
         for table in tables:
-            assert len(table) == seats
             held = Counter(table)
-            assert max(held.values()) - min([held[agent] for agent in range(agents)]) <= 1 or agents >= seats
-            assert agents < seats or max(held.values()) == 1
+            assert len(table) == seats
+            assert max(held.values()) == -(-seats // agents)
             everywhere.update(table)
+        if agents <= seats or block == start * agents:
+            assert {agent for table in tables for agent in table} == set(range(min(agents, len(tables) * seats)))
     assert len(set(everywhere.values())) == 1, "over as many blocks as agents all play equally often"
 
 
