@@ -1,6 +1,6 @@
 """The Gymnasium face: one seat is yours, agents hold the others and move inside `step`."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -14,6 +14,7 @@ from arena.table import RENDER_MODES, History, Setup, draw_seed, seed_of
 __all__ = ["GameEnv"]
 
 OWN = ("seat", "opponents")
+METADATA = {"render_modes": RENDER_MODES, "render_fps": 1}
 
 
 class GameEnv(gymnasium.Env[Any, Any]):
@@ -39,7 +40,7 @@ class GameEnv(gymnasium.Env[Any, Any]):
     `reset`: then reset. Gymnasium knows no void episode.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": RENDER_MODES, "render_fps": 1}  # type: ignore[misc]  # upstream forgot ClassVar
+    metadata: dict[str, Any] = METADATA
 
     def __init__(
         self,

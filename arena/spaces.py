@@ -63,8 +63,6 @@ class Text(spaces.Text):
             and self.vocabulary == other.vocabulary
         )
 
-    __hash__ = None  # type: ignore[assignment]  # equal by value and changeable (its generator), as every space
-
     def __repr__(self) -> str:
         words = f", vocabulary of {len(self.vocabulary)}" if self.vocabulary else ""
         return f"Text({self.min_length}, {self.max_length}{words})"
@@ -145,14 +143,16 @@ def _flatten_space(space: Text) -> spaces.Box:
     return spaces.Box(low=0, high=_END, shape=(space.max_length,), dtype=np.int32)
 
 
-@flatten.register(Text)
-def _flatten(space: Text, x: str) -> NDArray[np.int32]:  # type: ignore[misc]  # upstream's fallback is generic
+def _flatten(space: Text, x: str) -> NDArray[np.int32]:
     """The code points, padded at the end."""
     points = np.full(space.max_length, _END, np.int32)
     points[: len(x)] = np.frombuffer(x.encode("utf-32-le", "surrogatepass"), np.int32)
     return points
 
 
-@unflatten.register(Text)
-def _unflatten(space: Text, x: NDArray[np.int32]) -> str:  # type: ignore[misc]  # upstream's fallback is generic
+def _unflatten(space: Text, x: NDArray[np.int32]) -> str:
     return "".join([chr(point) for point in x if point < _END])
+
+
+flatten.register(Text, _flatten)
+unflatten.register(Text, _unflatten)

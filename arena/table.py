@@ -5,7 +5,7 @@ to `table.answer`, and reads `table.earned`. Seats to act at the same moment are
 `Game.apply` is called when the last answer is in; vacated seats are answered for.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from operator import index
 from random import Random
 from typing import Any, Literal
@@ -133,8 +133,8 @@ class Table:
     """One episode."""
 
     __slots__ = (
-        "acting", "alone", "answers", "asked", "codec", "earned", "ends", "everyone", "forfeits", "left", "legal",
-        "marks", "note", "ply", "reasons", "referee", "retries", "seed", "seen", "setup", "shown", "shows", "spare",
+        "acting", "answers", "asked", "codec", "earned", "ends", "everyone", "forfeits", "left", "legal", "marks",
+        "note", "play", "ply", "reasons", "referee", "retries", "seed", "seen", "setup", "shown", "shows", "spare",
         "state", "talks", "turns", "verdicts",
     )  # fmt: skip
 
@@ -163,6 +163,7 @@ class Table:
     """Why the last answer that was not legal was not."""
     forfeits: list[Player]
     """Seats that have forfeited."""
+    play: Callable[[Any, Action], Game] | None
     spare: Random | None
     """Draws the actions of seats that gave none."""
 
@@ -171,7 +172,9 @@ class Table:
         self.setup, self.referee, self.retries = setup, setup.referee, setup.referee.retries
         self.everyone, self.marks = everyone, setup.history == "new"
         self.codec, self.talks, self.shows = setup.codec, setup.talks, setup.referee.show_legal
-        self.alone = issubclass(setup.game, TurnGame) and setup.game.apply is TurnGame.apply
+        game = setup.game
+        # One seat moves at a time: its action need not wait for others.
+        self.play = game.play if issubclass(game, TurnGame) and game.apply is TurnGame.apply else None
         self.ends = self.referee.ends(setup.template)
         self.asked = OVER
 
@@ -214,14 +217,14 @@ class Table:
         self.turns[player] += 1
         if self.note:
             self.left, self.note = self.retries, ""
-        if self.forfeits or not self.alone:
+        if self.forfeits or self.play is None:
             self.answers[player] = action
             self._go_on()
             return
         # What `_apply` and `_ask` do, for the one seat of a turn: this is where the time of a fast game goes.
         if self.marks:
             self._mark()
-        self.state = state = self.state.play(action)  # type: ignore[attr-defined]  # `alone`: it is a TurnGame
+        self.state = state = self.play(self.state, action)
         self.ply += 1
         self.earned = state.returns()
         self.acting = acting = state.to_act()
