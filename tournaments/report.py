@@ -232,4 +232,4 @@ def _alike(rows: list[GameRow]) -> list[tuple[int, ...]]:
     for row in rows:
         if not row.forfeits:
             seen[row.agents].append(row.digest)
-    return [seated for seated, digests in seen.items() if len(digests) >= _ALIKE and len(set(digests)) == 1]
+    return [seated for seated, digests in sorted(seen.items()) if len(digests) >= _ALIKE and len(set(digests)) == 1]
