@@ -5,7 +5,12 @@ from contextlib import contextmanager
 
 import click
 
-__all__ = ["Failure", "refusing"]
+__all__ = ["Failure", "plain", "refusing"]
+
+
+def plain(text: str) -> str:
+    """The text as a terminal may show it: control, format and other unprintable characters as escapes."""
+    return "".join([char if char.isprintable() else char.encode("unicode_escape").decode() for char in text])
 
 
 class Failure(click.ClickException):

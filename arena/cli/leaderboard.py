@@ -5,7 +5,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from arena.cli.errors import refusing
+from arena.cli.errors import plain, refusing
 from arena.cli.output import stdout
 from arena.tournaments.report import Board, Section, board
 
@@ -50,20 +50,20 @@ def _only(shown: Board, game: str | None) -> None:
 
 def print_board(shown: Board, console: Console) -> None:
     """The tables of a board."""
-    console.print(f"[bold]{escape(shown.title)}[/bold]: {shown.finished} of {shown.planned} games finished")
+    console.print(f"[bold]{escape(plain(shown.title))}[/bold]: {shown.finished} of {shown.planned} games finished")
     if shown.overall is not None and len(shown.sections) > 1:
         _print(shown, shown.overall, console)
     for section in shown.sections:
         _print(shown, section, console)
     if shown.voids:
         reasons = "; ".join(f"{times} x {reason[:200]}" for reason, times in shown.void_reasons)
-        console.print(f"{shown.voids} void attempts: {reasons}", markup=False)
+        console.print(plain(f"{shown.voids} void attempts: {reasons}"), markup=False)
     for note in shown.notes:
-        console.print(f"note: {note}", markup=False)
+        console.print(plain(f"note: {note}"), markup=False)
 
 
 def _print(shown: Board, section: Section, console: Console) -> None:
-    console.print(f"\n[bold]{escape(section.label)}[/bold] [dim]{escape(_about(section))}[/dim]")
+    console.print(f"\n[bold]{escape(plain(section.label))}[/bold] [dim]{escape(_about(section))}[/dim]")
     if not section.games:
         console.print("no game is finished yet")
         return
@@ -88,7 +88,7 @@ def _rated(shown: Board, section: Section) -> Table:
         counts = [rated.played[k], rated.wins[k], rated.draws[k], rated.losses[k], *[row[k] for row in faults.values()]]
         table.add_row(
             str(rank),
-            escape(shown.agents[k].name),
+            escape(plain(shown.agents[k].name)),
             f"[bold]{rated.elo[k]:.0f}[/bold]",
             f"{rated.half[k]:.0f}",
             *[str(number) for number in counts],
@@ -105,7 +105,9 @@ def _paid(shown: Board, section: Section) -> Table:
         assert mean is not None
         half = "?" if mean.half is None else f"{mean.half:.3f}"
         counts = [mean.games, *[row[k] for row in faults.values()]]
-        table.add_row(str(rank), escape(shown.agents[k].name), f"[bold]{mean.mean:.3f}[/bold]", half, *map(str, counts))
+        table.add_row(
+            str(rank), escape(plain(shown.agents[k].name)), f"[bold]{mean.mean:.3f}[/bold]", half, *map(str, counts)
+        )
     return table
 
 

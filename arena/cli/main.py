@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NoReturn
 
 import click
 
-from arena.cli.errors import Failure
+from arena.cli.errors import Failure, plain
 from arena.version import __version__
 
 __all__ = ["LazyGroup", "cli", "main"]
@@ -79,7 +79,7 @@ class LazyGroup(click.Group):
 
 
 def _one_line(error: click.ClickException) -> str:
-    return " ".join(error.format_message().split())
+    return plain(" ".join(error.format_message().split()))
 
 
 @click.group(cls=LazyGroup, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})

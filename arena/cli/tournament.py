@@ -10,7 +10,7 @@ import click
 import msgspec
 from rich.console import Console
 
-from arena.cli.errors import Failure, refusing
+from arena.cli.errors import Failure, plain, refusing
 from arena.cli.main import LazyGroup
 from arena.cli.progress import following
 from arena.tournaments.config import ConfigError, Tournament, dump, load, parse
@@ -140,7 +140,7 @@ def _end(tally: Tally, folder: Path) -> None:
     facts += [f"{tally.voids} void attempts"] if tally.voids else []
     click.echo(", ".join(facts))
     if tally.given_up:
-        why = f" ({tally.reasons.most_common(1)[0][0][:200]})" if tally.reasons else ""
+        why = f" ({plain(tally.reasons.most_common(1)[0][0][:200])})" if tally.reasons else ""
         click.echo(f"{tally.given_up} games stayed void{why}; play them again with --redo-void")
     if tally.stopped and tally.left:
         click.echo(f"stopped with {tally.left} games to go; the same command goes on: {_again(folder)}")

@@ -1,0 +1,302 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from arena.cli.main import cli
+from arena.episode import read, replay
+from arena.registry import AGENTS
+from arena.tournaments.config import load
+from arena.tournaments.store import Store
+from tests.tournaments.players import PLAYERS
+
+PAIR = ["--agent", "random", "--agent", "first"]
+SMALL = ["--game", "TicTacToe", *PAIR, "--blocks", "2"]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def arena(*args: str) -> Result:
+    return CliRunner().invoke(cli, args)
+
+
+def run(*args: str) -> Result:
+    return arena("tournament", "run", *args)
+
+
+def finished(folder: str) -> int:
+    with Store.open(folder) as store:
+        return len(store.finished())
+
+
+def test_a_run_leaves_a_folder() -> None:
+    done = run(*SMALL, "--out", "runs/x")
+    assert (done.exit_code, done.stdout) == (
+        0,
+        "4 of 4 games finished\narena leaderboard runs/x   or open runs/x/leaderboard.html\n",
+    )
+    assert done.stderr == "4/4 games\n"
+    assert sorted(path.name for path in Path("runs/x").iterdir()) == [
+        "leaderboard.html",
+        "results.db",
+        "tournament.toml",
+    ]
+    assert finished("runs/x") == 4
+
+
+def test_the_same_command_goes_on() -> None:
+    run(*SMALL, "--out", "runs/x")
+    done = run(*SMALL, "--out", "runs/x")
+    assert done.stdout.startswith("4 of 4 games finished, 4 of them earlier\n")
+    done = run(*SMALL[:-1], "3", "--out", "runs/x")
+    assert done.stdout.startswith("6 of 6 games finished, 4 of them earlier\n")
+
+
+def test_a_config_and_what_options_change() -> None:
+    Path("cup.toml").write_text('games = ["TicTacToe"]\nagents = ["random", "first"]\nblocks = 1\n')
+    assert run("cup.toml").exit_code == 0
+    assert finished("runs/cup") == 2
+    assert run("cup.toml", "--blocks", "3", "--seed", "5", "--out", "other").exit_code == 0
+    assert finished("other") == 6
+    written = load("other/tournament.toml")
+    assert (written.blocks, written.seed) == (3, 5)
+    assert run("other/tournament.toml", "--out", "other").stdout.startswith("6 of 6 games finished, 6 of them earlier")
+
+
+def test_all_numbers_reach_the_tournament() -> None:
+    numbers = {"blocks": 1, "seed": 4, "repetitions": 2, "concurrency": 3, "workers": 1, "max_turns": 9}
+    numbers |= {"deadline": 60, "turn_seconds": 30}
+    options = [text for key, value in numbers.items() for text in (f"--{key.replace('_', '-')}", str(value))]
+    assert run("--game", "TicTacToe", *PAIR, *options, "--out", "x").exit_code == 0
+    written = load("x/tournament.toml")
+    assert {key: getattr(written, key) for key in numbers} == numbers
+
+
+def test_a_dry_run_counts_and_plays_nothing() -> None:
+    games = ["--game", "ConnectFour?columns=5", "--game", "Wordle", "--game", "SecretMafia"]
+    done = run(*games, *PAIR, "--agent", "mcts", "--dry-run")
+    assert done.stdout.splitlines() == [
+        "ConnectFour-v0 (columns=5)  60 games in 10 seed blocks",
+        "Wordle-v0                   30 games in 10 seed blocks",
+        "SecretMafia-v0              70 games in 10 seed blocks",
+        "total                       160 games between 3 agents",
+    ]
+    assert list(Path().iterdir()) == []
+    run(*SMALL, "--out", "x")
+    assert run(*SMALL, "--out", "x", "--dry-run").stdout.endswith("x/results.db holds 4 finished games\n")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ([], "name a CONFIG.toml, or games and agents"),
+        (["--game", "TicTacToe"], "name a CONFIG.toml, or games and agents"),
+        (["none.toml"], "none.toml cannot be read"),
+        (["cup.toml", "--agent", "random"], "leave out --game and --agent, or the file"),
+        (["bad.toml"], "bad.toml: unknown config key 'blokcs'. Did you mean 'blocks'?"),
+        (["--game", "TicTac", *PAIR], "unknown game 'TicTac'. Did you mean 'TicTacToe-v0'?"),
+        (["--game", "TicTacToe", "--agent", "first", "--agent", "randm"], "unknown agent 'randm'. Did you mean"),
+        (["--game", "ConnectFour?rws=5", *PAIR], "unknown option of ConnectFour 'rws'. Did you mean 'rows'?"),
+        ([*SMALL, "--blokcs", "3"], "No such option '--blokcs'"),
+        ([*SMALL, "--seed", "-1"], "seed=-1: allowed are 0 and more"),
+        (["--game", "KuhnPoker", "--agent", "minimax", "--agent", "first"], "agent 'minimax' cannot play KuhnPoker-v0"),
+        ([*SMALL, "--out", "diary"], "diary/results.db is not an SQLite file"),
+        ([*SMALL, "--out", "played", "--seed", "9"], "another tournament's: its seed is 0, not 9"),
+    ],
+)
+def test_refusals(args: list[str], message: str) -> None:
+    Path("cup.toml").write_text('games = ["TicTacToe"]\nagents = ["random", "first"]\n')
+    Path("bad.toml").write_text('games = ["TicTacToe"]\nagents = ["random", "first"]\nblokcs = 1\n')
+    Path("diary").mkdir()
+    Path("diary/results.db").write_text("dear diary")
+    run(*SMALL, "--out", "played")
+    before = {path: path.read_bytes() for path in Path().rglob("*.db")}
+    done = run(*args)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert {path: path.read_bytes() for path in Path().rglob("*.db") if path in before} == before
+
+
+def test_too_many_voids_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(AGENTS, "moody", PLAYERS["moody"])
+    done = run("--game", "TicTacToe", "--agent", "moody", "--agent", "first", "--blocks", "100", "--out", "x")
+    assert done.exit_code == 1
+    assert (
+        "attempts were void (limit 25%); most often: ConnectionError: not today; what was finished is kept"
+        in done.stderr
+    )
+    assert Path("x/leaderboard.html").exists()
+
+
+def started(*args: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "arena", "tournament", "run", *args]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_games(folder: str, games: int) -> None:
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        if Path(folder, "results.db").exists() and finished(folder) >= games:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"not {games} games in a minute")
+
+
+LONG = ["--game", "LeducPoker", "--agent", "random", "--agent", "mcts?simulations=60", "--blocks", "500", "--out", "x"]
+
+
+def test_ctrl_c_says_how_to_go_on() -> None:
+    with started(*LONG) as process:
+        wait_for_games("x", 3)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert "stopping: running games finish" in err
+    kept = finished("x")
+    assert f"{kept} of 1000 games finished" in out
+    assert f"{1000 - kept} games to go; the same command goes on: arena tournament run x/tournament.toml --out x" in out
+    done = run("x/tournament.toml", "--out", "x", "--dry-run")
+    assert done.stdout.endswith(f"x/results.db holds {kept} finished games\n")
+
+
+def test_two_ctrl_c_end_at_once() -> None:
+    with started(*LONG, "--concurrency", "500") as process:
+        wait_for_games("x", 1)
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+
+
+def test_a_bar_on_a_terminal() -> None:
+    import pty
+
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "arena", "tournament", "run", *SMALL, "--out", "x"]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=follower, env={**os.environ, "TERM": "xterm"}
+    ) as process:
+        os.close(follower)
+        seen = b""
+        while chunk := read_some(leader):
+            seen += chunk
+        assert process.wait(60) == 0
+    assert b"\x1b[" in seen
+    assert b"4/4" in seen
+
+
+def read_some(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # the other end has closed
+        return b""
+
+
+def test_leaderboard_in_the_terminal() -> None:
+    run("--game", "TicTacToe", "--game", "KuhnPoker", "--game", "Arithmetic", *PAIR, "--blocks", "3", "--out", "x")
+    done = arena("leaderboard", "x")
+    assert done.exit_code == 0
+    for part in ("18 of 18 games finished", "All two-player games 12 games", "Elo", "± 95 %"):
+        assert part in done.output
+    assert "mean return" in done.output
+    assert "first seat" in done.output
+    one = arena("leaderboard", "x", "--game", "KuhnPoker-v0").output
+    assert "KuhnPoker-v0 6 games" in one
+    assert "TicTacToe" not in one.splitlines()[2]
+    assert arena("leaderboard", "x/results.db").output == done.output
+
+
+def test_names_are_not_markup() -> None:
+    Path("cup.toml").write_text(
+        'name = "[red]cup"\ngames = ["TicTacToe"]\nblocks = 1\n'
+        'agents = [{ spec = "random", name = "[bold]x[/nothing]" }, { spec = "first", name = "\\u001b[31mred" }]\n'
+    )
+    run("cup.toml", "--out", "x")
+    done = arena("leaderboard", "x")
+    assert done.exit_code == 0
+    assert "[red]cup" in done.output
+    assert "[bold]x[/nothing]" in done.output
+    assert "\\x1b[31mred" in done.output
+    assert "\x1b" not in done.output
+
+
+def test_leaderboard_as_a_page() -> None:
+    run(*SMALL, "--out", "x")
+    done = arena("leaderboard", "x", "--html", "page.html")
+    assert done.output == "wrote page.html\n"
+    assert Path("page.html").read_text().startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["leaderboard", "none"], "none/results.db does not exist"),
+        (["leaderboard", "x", "--game", "Chess"], "unknown game of this run 'Chess'. Allowed: TicTacToe-v0"),
+        (["export", "none"], "none/results.db does not exist"),
+        (["export", "x", "--game", "Chess"], "unknown game of this run 'Chess'"),
+        (["export", "x", "--agent", "randm"], "unknown agent of this run 'randm'. Did you mean 'random'?"),
+        (["export", "x", "--format", "xml"], "'xml' is not"),
+        (["export", "x", "--out", "x/results.db"], "x/results.db exists; name a new file"),
+    ],
+)
+def test_refusals_of_readers(args: list[str], message: str) -> None:
+    run(*SMALL, "--out", "x")
+    done = arena(*args)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize("name", ["all.jsonl", "all.jsonl.zst"])
+def test_export_is_read_back(name: str) -> None:
+    run("--game", "TicTacToe", "--game", "KuhnPoker", *PAIR, "--blocks", "2", "--out", "x")
+    assert arena("export", "x", "--out", name).output == f"wrote 8 episodes to {name}\n"
+    episodes = list(read(name))
+    assert len(episodes) == 8
+    for episode in episodes:
+        replay(episode)
+    done = arena("export", "x", "--game", "KuhnPoker", "--agent", "first", "--out", f"kuhn-{name}")
+    assert done.output == f"wrote 4 episodes to kuhn-{name}\n"
+    assert {episode.env for episode in read(f"kuhn-{name}")} == {"KuhnPoker-v0"}
+
+
+def test_export_to_a_pipe() -> None:
+    run(*SMALL, "--out", "x")
+    done = arena("export", "x")
+    assert done.stderr == "4 episodes\n"
+    assert [json.loads(line)["env"] for line in done.stdout.splitlines()] == ["TicTacToe-v0"] * 4
+
+
+def test_the_demo() -> None:
+    done = arena("demo", "--out", "runs/demo", "--blocks", "1")
+    assert done.exit_code == 0
+    for part in (
+        "48 of 48 games finished",
+        "All two-player games",
+        "± 95 %",
+        "leaderboard.html",
+        "Next:  arena leaderboard",
+    ):
+        assert part in done.stdout
+    assert sorted(path.name for path in Path("runs/demo").iterdir()) == [
+        "episodes.jsonl.zst",
+        "leaderboard.html",
+        "results.db",
+        "tournament.toml",
+    ]
+    assert len(list(read("runs/demo/episodes.jsonl.zst"))) == 48
+    again = arena("demo", "--out", "runs/demo", "--blocks", "1")
+    assert again.exit_code == 0
+    assert len(list(read("runs/demo/episodes.jsonl.zst"))) == 48
