@@ -149,6 +149,26 @@ def test_pickled_mid_game_it_continues_the_same(game_id: str) -> None:
 
 
 @every_id
+def test_a_pickled_table_continues_the_same(game_id: str) -> None:
+    aec, parallel = make_aec(game_id), make_parallel(game_id)
+    aec.reset(seed=8)
+    parallel.reset(seed=8)
+    rng = Random(8)
+    for _ in range(15):
+        if aec.terminations[aec.agent_selection]:
+            break
+        copies = [aec, pickle.loads(pickle.dumps(aec)), deepcopy(aec)]
+        action = pick(aec.game, aec.table.asked, rng)
+        for env in copies:
+            env.step(action)
+        assert copies[0].last() == copies[1].last() == copies[2].last()
+        aec = copies[1]
+    acting = parallel.game.to_act()
+    actions = {f"player_{p}": pick(parallel.game, p, rng) for p in acting}
+    assert pickle.loads(pickle.dumps(parallel)).step(actions) == deepcopy(parallel).step(actions)
+
+
+@every_id
 @pytest.mark.parametrize("history", ["full", "new", 2])
 def test_observations_stay_in_their_space(game_id: str, history: Any) -> None:
     env = make_env(game_id, history=history, retries=1, illegal="random", seat="random")
