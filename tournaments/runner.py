@@ -113,7 +113,8 @@ class _Run:
         with _Interrupts(self._interrupt), _Recorder(self.store, self.tally) as recorder, self._pool() as pool:
             ticker = asyncio.create_task(_tick(report, self.tally, tick))
             try:
-                await self._preflight(pool)
+                self.tasks = [asyncio.create_task(self._preflight(pool))]
+                await self.tasks[0]
                 workers = range(self._at_once(pool))
                 self.tasks = [asyncio.create_task(self._worker(recorder, pool)) for _ in workers]
                 await asyncio.gather(*self.tasks)

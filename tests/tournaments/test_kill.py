@@ -28,8 +28,9 @@ def finished(folder: Path) -> Facts:
     if not (folder / "results.db").exists():
         return {}
     with Store.open(folder) as store:
+        rows = store.games()  # first: more may be finished while we look
         played = {episode.match_id: episode.started for episode in store.episodes()}
-        return {row.id: (row, played[row.id]) for row in store.games()}
+        return {row.id: (row, played[row.id]) for row in rows}
 
 
 def kill_and_resume(tmp_path: Path, blocks: int, kills: int, rng: random.Random) -> int:
