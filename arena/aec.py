@@ -77,6 +77,8 @@ class GameAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo ships no types
         self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
         self._observation_spaces = {agent: self.setup.observation_space() for agent in self.possible_agents}
         self._action_spaces = {agent: self.setup.action_space() for agent in self.possible_agents}
+        self._nothing = dict.fromkeys(self.possible_agents, 0.0)
+        self._nobody = dict.fromkeys(self.possible_agents, False)
         self._rules = self.setup.rules
         self._numeric = self.setup.codec is not None
         self._paid, self._over = False, True
@@ -101,10 +103,8 @@ class GameAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo ships no types
         self.table.deal(self.seeds.next(seed))
         agents = self.possible_agents
         self.agents = agents[:]
-        self.rewards = nothing = dict.fromkeys(agents, 0.0)
-        self._cumulative_rewards = nothing.copy()
-        self.terminations = nobody = dict.fromkeys(agents, False)
-        self.truncations = nobody.copy()
+        self.rewards, self._cumulative_rewards = self._nothing.copy(), self._nothing.copy()
+        self.terminations, self.truncations = self._nobody.copy(), self._nobody.copy()
         self.infos = {agent: {} for agent in agents}
         self._paid = self._over = False
         self._select()

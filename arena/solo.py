@@ -195,7 +195,7 @@ def _settled(answers: list[Any]) -> list[Reply]:
     """The replies, once all that are awaited are there."""
     awaited = [answer for answer in answers if isinstance(answer, Awaitable)]
     if awaited:
-        done = iter(asyncio.run_coroutine_threadsafe(_all(awaited), _loop(os.getpid())).result())
+        done = iter(asyncio.run_coroutine_threadsafe(_all(awaited), _loop()).result())
         answers = [next(done) if isinstance(answer, Awaitable) else answer for answer in answers]
     for answer in answers:
         if not isinstance(answer, Reply):
@@ -207,8 +207,16 @@ async def _all(awaited: list[Awaitable[Any]]) -> list[Any]:
     return await asyncio.gather(*awaited)
 
 
+_starting = threading.Lock()
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    with _starting:
+        return _loop_of(os.getpid())
+
+
 @cache
-def _loop(process: int) -> asyncio.AbstractEventLoop:
+def _loop_of(process: int) -> asyncio.AbstractEventLoop:
     """The event loop of agents that wait, in a thread of its own: a notebook has a loop running already."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="arena-opponents", daemon=True).start()

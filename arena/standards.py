@@ -17,6 +17,7 @@ def register_game(game_id: str) -> None:
             name,
             entry_point="arena.env:GameEnv",
             vector_entry_point="arena.vector:GameVectorEnv",
+            order_enforce=False,  # the class says itself where a reset is due
             kwargs=kwargs,
         )
     for kind, entry_point in (("aec", "arena.aec:GameAECEnv"), ("parallel", "arena.parallel:GameParallelEnv")):

@@ -297,9 +297,10 @@ class Table:
         return text
 
     def _with_history(self, player: Player, observation: str) -> str:
-        events, history = self.state.events(player), self.setup.history
+        history = self.setup.history
         if history == "full":
             return self._all_shown(player) + observation
+        events = self.state.events(player)
         news = events[self.seen[player] :] if history == "new" else events[len(events) - min(history, len(events)) :]
         return "\n".join([*map(show, news), observation])
 

@@ -12,6 +12,7 @@ from gymnasium.wrappers import FlattenObservation, RecordEpisodeStatistics, Time
 from arena.agent import Agent, Reply, View
 from arena.agents.simple import FirstAgent, RandomAgent, ScriptedAgent
 from arena.env import GameEnv
+from arena.game import LiveGame
 from arena.match import play_sync
 from arena.registry import make_game
 from tests.faces import make_env
@@ -285,6 +286,40 @@ def test_opponents_as_objects_in_order_of_seats() -> None:
     env.reset(seed=0)
     env.step("say hi")
     assert [event.text for event in env.game.events(0)][:2] == ["zero", "hi"]
+
+
+def test_the_house_plays_its_own_seats() -> None:
+    class Casino(Bazaar):
+        house = (2,)
+
+    env = GameEnv(Casino, seat=0, opponents=["scripted:say one"])
+    env.reset(seed=0)
+    env.step("say zero")
+    assert [event.text for event in env.game.events(0)][:3] == ["zero", "one", ""]  # the fallback
+    assert set(GameEnv(Casino, seat=0, opponents=["first", "first"]).solo.agents) == {1, 2}
+    anywhere = GameEnv(Casino, seat="random", opponents="first")
+    assert {anywhere.reset(seed=seed)[1]["player"] for seed in range(30)} == {0, 1}
+
+
+def test_a_live_game_is_closed_and_dealt_anew() -> None:
+    closed: list[int] = []
+
+    class Living(Take, LiveGame):
+        @classmethod
+        def initial(cls, rng: Random, most: int = 7, takes: tuple[int, ...] = (1, 2)) -> Self:
+            return cls(3, takes, most)
+
+        def close(self) -> None:
+            closed.append(self.stones)
+
+    env = GameEnv(Living, opponents="first")
+    env.reset(seed=0)
+    assert env.setup.deal(0) is not env.setup.deal(0)
+    env.step("1")
+    env.reset(seed=0)
+    assert closed == [1]
+    env.close()
+    assert closed == [1, 3]
 
 
 @pytest.mark.parametrize("agent", [Slow(), Later()])
