@@ -19,7 +19,9 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env, data_equivalence
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, render_test, seed_test
 
+from arena.episode import Episode
 from arena.match import play_sync
+from arena.referee import Referee
 from arena.registry import GAMES, make_game
 from tests.faces import HOSTILE, NO_TEXTS, advance, digest, make_aec, make_env, make_parallel, pick, trajectory
 
@@ -251,47 +253,72 @@ def test_same_seed_same_trajectory_in_another_process() -> None:
         assert done.stdout.strip() == here
 
 
+LIKE_THE_MATCH = [
+    ("random", "forfeit", 0),
+    ("first", "forfeit", 0),
+    ("scripted:1|nonsense|2", "forfeit", 0),
+    ("scripted:1|nonsense|2", "random", 0),
+    ("scripted:nonsense|1|nonsense|2", "random", 1),
+]
+
+
 @every_id
-@pytest.mark.parametrize("agent", ["random", "first", "scripted:1|nonsense|2"])
-def test_all_faces_tell_what_the_match_tells(game_id: str, agent: str) -> None:
+@pytest.mark.parametrize(("agent", "illegal", "retries"), LIKE_THE_MATCH)
+def test_all_faces_tell_what_the_match_tells(game_id: str, agent: str, illegal: Any, retries: int) -> None:
     """Same seed, same agents: same deal, same actions, same returns."""
     seats = make_game(game_id).players
     for seed in (3, 4):
-        episode = play_sync(game_id, [agent] * seats, seed=seed, max_turns=40)
+        referee = Referee(illegal, retries)
+        episode = play_sync(game_id, [agent] * seats, seed=seed, referee=referee, max_turns=40)
         assert episode.outcome != "void", episode.reason
-        start = make_game(game_id, seed).returns()
         for seat in range(seats):
-            mine = [turn for turn in episode.turns if turn.seat == seat and turn.attempts]
-            env = make_env(game_id, seat=seat, opponents=agent)
-            env.reset(seed=seed)
-            total, over = 0.0, False
-            for turn in mine:
-                assert env.game.observation(seat) == turn.observation
-                assert not over
-                _, reward, over, _, info = env.step(turn.attempts[-1].raw)
-                assert info["verdict"] == turn.attempts[-1].verdict
-                total += reward
-            if not over and not mine:
-                over, total = env.step("")[2], env.solo.paid - start[seat]
-            if episode.outcome == "terminated":
-                assert over
-                assert episode.returns is not None
-                assert total + start[seat] == pytest.approx(episode.returns[seat])
-        aec = make_aec(game_id)
-        aec.reset(seed=seed)
-        for turn in episode.turns:
-            if turn.attempts:
-                assert aec.agent_selection == f"player_{turn.seat}"
-                assert aec.game.observation(turn.seat) == turn.observation
-                aec.step(turn.attempts[-1].raw)
-        if episode.outcome == "terminated":
-            assert aec.table.earned == pytest.approx(episode.returns)
-        parallel = make_parallel(game_id)
-        parallel.reset(seed=seed)
-        for ply in range(max(turn.ply for turn in episode.turns) + 1):
-            now = [turn for turn in episode.turns if turn.ply == ply and turn.attempts]
-            if now:  # where vacated seats alone move, the face goes on by itself
-                parallel.step({f"player_{turn.seat}": turn.attempts[-1].raw for turn in now})
-        if episode.outcome == "terminated":
-            assert not parallel.agents
-            assert parallel.table.earned == pytest.approx(episode.returns)
+            arguments = {"seat": seat, "opponents": agent, "illegal": illegal, "retries": retries}
+            _one_seat_is_told_the_same(make_env(game_id, **arguments), episode)
+        _all_seats_are_told_the_same(make_aec(game_id, illegal=illegal, retries=retries), episode)
+        if not retries:
+            _all_at_once_are_told_the_same(make_parallel(game_id, illegal=illegal), episode)
+
+
+def _one_seat_is_told_the_same(env: Any, episode: Episode) -> None:
+    env.reset(seed=episode.seed)
+    seat, over = env.solo.seat, False
+    start = total = make_game(episode.env, episode.seed).returns()[seat]
+    mine = [turn for turn in episode.turns if turn.seat == seat and turn.attempts]
+    for turn in mine:
+        assert env.game.observation(seat) == turn.observation
+        for attempt in turn.attempts:
+            assert not over
+            _, reward, over, _, info = env.step(attempt.raw)
+            assert info["verdict"] == attempt.verdict
+            total += reward
+    if not mine:
+        _, reward, over, _, _ = env.step("")
+        total = start + reward
+    if episode.outcome == "terminated":
+        assert over
+        assert episode.returns is not None
+        assert total == pytest.approx(episode.returns[seat])
+
+
+def _all_seats_are_told_the_same(env: Any, episode: Episode) -> None:
+    env.reset(seed=episode.seed)
+    for turn in episode.turns:
+        for attempt in turn.attempts:
+            assert env.agent_selection == f"player_{turn.seat}"
+            assert env.game.observation(turn.seat) == turn.observation
+            env.step(attempt.raw)
+    if episode.outcome == "terminated":
+        assert all(env.terminations.values())
+        assert env.table.earned == pytest.approx(episode.returns)
+
+
+def _all_at_once_are_told_the_same(env: Any, episode: Episode) -> None:
+    env.reset(seed=episode.seed)
+    for ply in range(max(turn.ply for turn in episode.turns) + 1):
+        now = [turn for turn in episode.turns if turn.ply == ply and turn.attempts]
+        if now:  # where vacated seats alone move, the face goes on by itself
+            assert all(env.game.observation(turn.seat) == turn.observation for turn in now)
+            env.step({f"player_{turn.seat}": turn.attempts[-1].raw for turn in now})
+    if episode.outcome == "terminated":
+        assert not env.agents
+        assert env.table.earned == pytest.approx(episode.returns)
