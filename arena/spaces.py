@@ -91,10 +91,8 @@ class _Texts(tuple[str, ...]):  # noqa: SLOT001 - a tuple that holds more than i
             texts.append(bytes(raw[start + _HEAD : start + _HEAD + size]).decode("utf-8", "surrogatepass"))
         return tuple(texts)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> tuple[str, ...]:
-        return self._now()
-
     def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, pickled or deep, is a plain tuple of the texts of now."""
         return tuple, (self._now(),)
 
     def __iter__(self) -> Iterator[str]:
