@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -11,6 +12,8 @@ from multiprocessing.context import BaseContext
 from typing import ParamSpec, TypeVar
 
 __all__ = ["Workers"]
+
+_PATIENCE = 1.0  # seconds for the executor's own thread to drop what waits
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -65,8 +68,20 @@ class Workers(Executor):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Without `wait`, calls that still run are ended, not awaited."""
-        running = list((self._pool._processes or {}).values())  # the executor has no public way before 3.14
-        self._pool.shutdown(wait=wait, cancel_futures=cancel_futures or not wait)
-        if not wait:
-            for process in running:
-                process.kill()
+        if wait:
+            self._pool.shutdown(cancel_futures=cancel_futures)
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        """Drop the calls that wait, then kill the processes; the executor has no public way to either before 3.14.
+
+        In this order: it fails the calls of a killed process, and stumbles (to 3.11) over those that were cancelled.
+        """
+        processes = list((self._pool._processes or {}).values())
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        until = time.monotonic() + _PATIENCE
+        while processes and self._pool._cancel_pending_futures and time.monotonic() < until:
+            time.sleep(0.001)
+        for process in processes:
+            process.kill()

@@ -1,6 +1,7 @@
 """`arena demo`: a rated tournament between built-in agents on four games, in about a minute."""
 
 import shlex
+import sys
 from pathlib import Path
 
 import click
@@ -44,7 +45,8 @@ def demo(out: str, blocks: int) -> None:
             written = _write_episodes(store, folder / "episodes.jsonl.zst")
     shown = shlex.quote(out)
     if tally.left:
-        raise click.Abort
+        click.echo(f"\nstopped with {tally.left} games to go; the same command goes on")
+        sys.exit(130)
     click.echo(
         f"\nIn {out}: leaderboard.html (open it in a browser), results.db, tournament.toml,"
         f" episodes.jsonl.zst ({written} episodes)\n"

@@ -7,12 +7,15 @@ import time
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from click.testing import CliRunner, Result
 
+from arena.cli.demo import DEMO
 from arena.cli.main import cli
 from arena.episode import read, replay
 from arena.registry import AGENTS
-from arena.tournaments.config import load
+from arena.tournaments.config import load, parse
+from arena.tournaments.runner import Tally
 from arena.tournaments.store import Store
 from tests.tournaments.players import PLAYERS
 
@@ -136,6 +139,41 @@ def test_too_many_voids_fail(monkeypatch: pytest.MonkeyPatch) -> None:
         in done.stderr
     )
     assert Path("x/leaderboard.html").exists()
+
+
+def test_games_that_stay_void_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(AGENTS, "moody", PLAYERS["moody"])
+    Path("cup.toml").write_text(
+        'games = ["TicTacToe"]\nagents = ["moody", "first"]\nblocks = 4\nvoid_limit = 1.0\nvoid_retries = 0\n'
+    )
+    done = run("cup.toml", "--out", "x")
+    assert done.exit_code == 0
+    assert "4 of 8 games finished, 4 void attempts\n" in done.stdout
+    assert "4 games stayed void (ConnectionError: not today); play them again with --redo-void\n" in done.stdout
+    assert "4 games stayed void; play" in run("cup.toml", "--out", "x").stdout
+    assert "4 void attempts\n" in run("cup.toml", "--out", "x", "--redo-void").stdout
+    assert "8 void attempts: 8 x ConnectionError: not today" in arena("leaderboard", "x").output
+
+
+def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> bool:
+        raise sa.exc.OperationalError("INSERT", {}, Exception("database or disk is full"))
+
+    monkeypatch.setattr(Store, "add", full)
+    done = run(*SMALL, "--out", "x")
+    assert done.exit_code == 1
+    assert "x/results.db cannot be written" in done.stderr
+    assert "disk is full" in done.stderr
+
+
+def test_notes_and_empty_games_are_shown() -> None:
+    with Store.resume("x", parse({"games": ["TicTacToe"], "agents": ["random", "first"]})):
+        assert "no game is finished yet" in arena("leaderboard", "x").output
+    Path("cup.toml").write_text(
+        'games = ["TicTacToe"]\nblocks = 4\nagents = ["first", { spec = "first", name = "twin" }]\n'
+    )
+    run("cup.toml", "--out", "y")
+    assert "note: TicTacToe-v0: nothing is random between first – twin" in arena("leaderboard", "y").output
 
 
 def started(*args: str) -> subprocess.Popen[str]:
@@ -300,3 +338,12 @@ def test_the_demo() -> None:
     again = arena("demo", "--out", "runs/demo", "--blocks", "1")
     assert again.exit_code == 0
     assert len(list(read("runs/demo/episodes.jsonl.zst"))) == 48
+
+
+def test_a_demo_that_was_stopped_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arena.cli.demo.play_all", lambda *_: Tally(total=48, finished=3, stopped=True))
+    monkeypatch.setattr("arena.cli.demo.DEMO", {**DEMO, "agents": ["random", "first"]})
+    run("--game", "TicTacToe", *PAIR, "--out", "runs/demo")
+    done = arena("demo", "--out", "runs/demo", "--blocks", "1")
+    assert done.exit_code == 130
+    assert "the same command goes on" in done.stdout

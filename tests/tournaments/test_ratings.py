@@ -112,6 +112,9 @@ def test_the_fit_is_the_same_whatever_the_order_and_the_start() -> None:
     warm = fit(cells, start=cold.parameters + rng.normal(0, 1, len(cold.parameters)))
     assert warm.parameters == pytest.approx(cold.parameters, abs=1e-6)
     assert fit(cells, start=cold.parameters).iterations == 0
+    for far in (-30.0, 30.0):  # a full Newton step from here overshoots
+        lost = fit(cells, start=np.append(np.linspace(-far, far, 6), [far, -far]))
+        assert lost.parameters == pytest.approx(cold.parameters, abs=1e-6)
 
 
 @pytest.mark.parametrize("games", [10, 1_000, 100_000, 1_000_000])
