@@ -22,7 +22,7 @@ DEMO = {
     "name": "Arena demo",
     "games": ["TicTacToe-v0", "ConnectFour-v0", "KuhnPoker-v0", "LeducPoker-v0"],
     "agents": ["random", "first", "mcts?simulations=20", "mcts?simulations=100"],
-    "blocks": 25,
+    "blocks": 30,
 }
 
 
