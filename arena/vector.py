@@ -30,6 +30,8 @@ class GameVectorEnv(VectorEnv[Any, Any, Any]):
     are asked in all episodes at once.
     """
 
+    episodes: Sequence[Solo] = ()  # so that one that could not be made can be closed
+
     def __init__(
         self,
         game: str | type[Game],
