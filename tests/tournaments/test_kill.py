@@ -106,3 +106,17 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def test_two_runs_of_one_tournament_do_not_double(tmp_path: Path) -> None:
+    """Both play into one store at once; every game is there once, and both end well."""
+    runs = [subprocess.Popen(command(tmp_path, 6), stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+    for process in runs:
+        _, err = process.communicate(timeout=240)
+        assert process.returncode == 0, err.decode()
+    games = finished(tmp_path)
+    assert len(games) == 6 * (6 + 6 + 3)
+    with Store.open(tmp_path) as store:
+        assert len(list(store.episodes())) == len(games)
+        assert len(store.agents()) == 3
+        assert len(store.entries()) == 3

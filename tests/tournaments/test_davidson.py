@@ -1,0 +1,165 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from arena.tournaments import davidson
+from arena.tournaments.davidson import ELO, Cells, Prior, clustered, fit
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Games = tuple[Ints, Ints, Ints, Ints]
+
+seeds = st.integers(0, 10_000)
+
+
+def games(seed: int, players: int = 5, kinds: int = 2, number: int = 120) -> Games:
+    """Any games at all: game, first, second, outcome."""
+    rng = np.random.default_rng(seed)
+    first = rng.integers(0, players, number)
+    second = (first + rng.integers(1, players, number)) % players
+    return rng.integers(0, kinds, number), first, second, rng.integers(0, 3, number)
+
+
+@given(seeds)
+@settings(max_examples=20)
+def test_gradient_and_hessian_are_the_loss_s(seed: int) -> None:
+    cells = Cells.of(5, 2, *games(seed))
+    mean, precision = davidson._priors(cells, Prior())
+    x = np.random.default_rng(seed).normal(0, 1, 9)
+    gradient, hessian = davidson._derivatives(cells, x, mean, precision)
+
+    def slope(at: Floats) -> Floats:
+        steps = 1e-5 * np.eye(len(x))
+        ends = [[davidson._loss(cells, at + sign * step, mean, precision) for sign in (1, -1)] for step in steps]
+        return np.array([(up - down) / 2e-5 for up, down in ends])
+
+    assert gradient == pytest.approx(slope(x), abs=1e-4)
+    columns = [davidson._derivatives(cells, x + 1e-5 * step, mean, precision)[0] for step in np.eye(len(x))]
+    assert hessian == pytest.approx((np.array(columns) - gradient).T / 1e-5, abs=1e-3)
+    assert hessian == pytest.approx(hessian.T)
+    assert np.linalg.eigvalsh(hessian).min() > 0
+
+
+@given(st.floats(-50, 50), st.floats(-50, 50))
+def test_probabilities_are_davidson_s(d: float, c: float) -> None:
+    p, log_z = davidson._probabilities(np.array([d]), np.array([c]))
+    assert p.sum() == pytest.approx(1)
+    assert np.isfinite(p).all()
+    assert np.isfinite(log_z).all()
+    home, away, nu = np.exp(d), 1.0, np.exp(c)
+    assert p[:, 0] == pytest.approx(
+        np.array([home, nu * np.sqrt(home * away), away]) / (home + away + nu * np.sqrt(home))
+    )
+
+
+def test_400_points_are_odds_of_ten_to_one() -> None:
+    p, _ = davidson._probabilities(np.array([400 / ELO]), np.array([-np.inf]))
+    assert p[0, 0] / p[2, 0] == pytest.approx(10)
+
+
+@given(seeds)
+@settings(max_examples=20)
+def test_names_do_not_matter(seed: int) -> None:
+    """Players renumbered are rated the same, whatever their numbers."""
+    game, first, second, outcome = games(seed)
+    new = np.random.default_rng(seed).permutation(5)
+    plain = fit(Cells.of(5, 2, game, first, second, outcome)).parameters
+    renamed = fit(Cells.of(5, 2, game, new[first], new[second], outcome)).parameters
+    assert renamed[new] == pytest.approx(plain[:5], abs=1e-7)
+    assert renamed[5:] == pytest.approx(plain[5:], abs=1e-7)
+
+
+@given(seeds)
+@settings(max_examples=20)
+def test_the_mirror_turns_the_seat_term_around(seed: int) -> None:
+    game, first, second, outcome = games(seed)
+    plain = fit(Cells.of(5, 2, game, first, second, outcome)).parameters
+    mirrored = fit(Cells.of(5, 2, game, second, first, 2 - outcome)).parameters
+    assert mirrored[:5] == pytest.approx(plain[:5], abs=1e-7)
+    assert mirrored[5:7] == pytest.approx(-plain[5:7], abs=1e-7)
+    assert mirrored[7:] == pytest.approx(plain[7:], abs=1e-7)
+
+
+@given(seeds, st.integers(0, 119))
+@settings(max_examples=20)
+def test_a_win_more_is_a_rating_more(seed: int, at: int) -> None:
+    game, first, second, outcome = games(seed)
+    before = fit(Cells.of(5, 2, game, first, second, np.append(outcome[:at], [2, *outcome[at + 1 :]]))).parameters
+    after = fit(Cells.of(5, 2, game, first, second, np.append(outcome[:at], [0, *outcome[at + 1 :]]))).parameters
+    assert after[first[at]] > before[first[at]]
+    assert after[second[at]] < before[second[at]]
+
+
+def test_more_games_leave_less_to_the_prior() -> None:
+    """Nine wins of ten, in ever more games: the rating grows to the odds of nine to one."""
+    gaps = []
+    for times in (1, 10, 100):
+        number = np.arange(20 * times)
+        seat = number % 2  # the better player's
+        lost = np.isin(number % 20, (0, 11))  # once in each seat
+        outcome = np.where(lost, 2 - 2 * seat, 2 * seat)
+        cells = Cells.of(2, 1, np.zeros_like(number), seat, 1 - seat, outcome)
+        gaps.append(ELO * float(np.subtract(*fit(cells).parameters[:2])))
+    assert gaps == sorted(gaps)
+    assert gaps[-1] == pytest.approx(400 * np.log10(9), rel=0.03)
+
+
+def test_cells_keep_every_count() -> None:
+    game, first, second, outcome = games(3)
+    cells = Cells.of(5, 2, game, first, second, outcome)
+    assert cells.counts.sum() == len(outcome)
+    assert (cells.counts.sum(axis=1) > 0).all(), "no empty cell is kept"
+    keys = set(zip(cells.game.tolist(), cells.first.tolist(), cells.second.tolist(), strict=True))
+    assert keys == set(zip(game.tolist(), first.tolist(), second.tolist(), strict=True))
+
+
+def test_clusters_of_one_are_the_plain_sandwich_and_agree_with_the_curvature() -> None:
+    """Where the model is true, the scatter says what the curvature says."""
+    rng = np.random.default_rng(4)
+    number, strength = 40_000, rng.normal(0, 1, 6)
+    first = rng.integers(0, 6, number)
+    second = (first + rng.integers(1, 6, number)) % 6
+    p, _ = davidson._probabilities(strength[first] - strength[second] + 0.3, np.full(number, -0.5))
+    outcome = (rng.random(number) > np.cumsum(p, axis=0)[:2]).sum(axis=0)
+    game = np.zeros(number, dtype=np.int64)
+    cells = Cells.of(6, 1, game, first, second, outcome)
+    fitted = fit(cells)
+    scatter = clustered(fitted, cells, game, first, second, outcome, np.arange(number))
+    curvature = np.linalg.inv(fitted.hessian)
+    assert np.diag(scatter) == pytest.approx(np.diag(curvature), rel=0.05)
+    assert fitted.parameters[6] == pytest.approx(0.3, abs=0.05)
+    assert fitted.parameters[7] == pytest.approx(-0.5, abs=0.05)
+
+
+def test_clusters_agree_with_a_bootstrap_over_them() -> None:
+    rng = np.random.default_rng(9)
+    blocks, strength = 600, rng.normal(0, 0.8, 4)
+    first = rng.integers(0, 4, blocks)
+    second = (first + rng.integers(1, 4, blocks)) % 4
+    luck = rng.normal(0, 2, blocks)
+    columns = []
+    for one, other in ((first, second), (second, first)):
+        p, _ = davidson._probabilities(strength[one] - strength[other] + luck, np.full(blocks, -1.0))
+        columns.append((one, other, (rng.random(blocks) > np.cumsum(p, axis=0)[:2]).sum(axis=0)))
+    one, other, outcome = [np.concatenate(column) for column in zip(*columns, strict=True)]
+    game, cluster = np.zeros(2 * blocks, dtype=np.int64), np.tile(np.arange(blocks), 2)
+    cells = Cells.of(4, 1, game, one, other, outcome)
+    covariance = clustered(fit(cells), cells, game, one, other, outcome, cluster)
+    gap = np.array([1.0, -1.0, 0.0, 0.0])
+    said = float(np.sqrt(gap @ covariance[:4, :4] @ gap))
+    drawn = []
+    for _ in range(200):
+        chosen = rng.integers(0, blocks, blocks)
+        both = np.concatenate([chosen, chosen + blocks])
+        again = fit(Cells.of(4, 1, game, one[both], other[both], outcome[both]))
+        drawn.append(float(gap @ again.parameters[:4]))
+    assert said == pytest.approx(np.std(drawn), rel=0.15)
+
+
+def test_a_tighter_prior_pulls_harder() -> None:
+    cells = Cells.of(5, 2, *games(1))
+    spread = [float(np.ptp(fit(cells, Prior(strength=width)).parameters[:5])) for width in (10.0, 100.0, 1000.0)]
+    assert spread == sorted(spread)
+    assert spread[0] < 0.1 * spread[2]
