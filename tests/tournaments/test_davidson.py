@@ -93,7 +93,7 @@ def test_a_win_more_is_a_rating_more(seed: int, at: int) -> None:
 
 
 def test_more_games_leave_less_to_the_prior() -> None:
-    """Nine wins of ten, in ever more games: the rating grows to the odds of nine to one."""
+    """Nine wins of ten, in ever more games: the rating nears the odds of nine to one."""
     gaps = []
     for times in (1, 10, 100):
         number = np.arange(20 * times)
@@ -102,8 +102,9 @@ def test_more_games_leave_less_to_the_prior() -> None:
         outcome = np.where(lost, 2 - 2 * seat, 2 * seat)
         cells = Cells.of(2, 1, np.zeros_like(number), seat, 1 - seat, outcome)
         gaps.append(ELO * float(np.subtract(*fit(cells).parameters[:2])))
-    assert gaps == sorted(gaps)
-    assert gaps[-1] == pytest.approx(400 * np.log10(9), rel=0.03)
+    off = [abs(gap - 400 * np.log10(9)) for gap in gaps]
+    assert off == sorted(off, reverse=True)
+    assert off[-1] < 1
 
 
 def test_cells_keep_every_count() -> None:
