@@ -4,6 +4,7 @@ Needs the extra `sb3`. Stable-Baselines3 knows no text, so all of this is the nu
 """
 
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -39,7 +40,7 @@ class SB3Agent(Agent):
 
     The model must have been trained on the numeric face of the same game with the same options, and `history="full"`
     where the game has no features. `deterministic`: the likeliest action, else one drawn from torch's generator.
-    Raises ValueError for an unknown algorithm, FileNotFoundError for a missing model.
+    Raises ValueError for an unknown algorithm or a missing model.
     """
 
     name = "sb3"
@@ -47,6 +48,8 @@ class SB3Agent(Agent):
     def __init__(self, target: str, algorithm: str = "MaskablePPO", deterministic: bool = True) -> None:
         if algorithm not in ALGORITHMS:
             raise ValueError(f"algorithm={algorithm!r}: allowed are {', '.join(ALGORITHMS)}")
+        if not Path(target).is_file():
+            raise ValueError(f"there is no model {target!r}")
         self.masked = algorithm == "MaskablePPO"
         self.deterministic = deterministic
         self.model: Any = getattr(import_module(ALGORITHMS[algorithm]), algorithm).load(target, device="cpu")

@@ -60,6 +60,7 @@ AGENTS: dict[str, str] = {
     "mcts": "arena.agents.mcts:MCTSAgent",
     "minimax": "arena.agents.minimax:MinimaxAgent",
     "random": "arena.agents.simple:RandomAgent",
+    "sb3": "arena.adapters.sb3:SB3Agent",
     "scripted": "arena.agents.simple:ScriptedAgent",
 }
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.]*-v[0-9]+\Z")
@@ -244,10 +245,16 @@ def _union_allows(annotation: Any, value: Any) -> bool:
 
 
 def load_agent(name: str) -> type[Agent]:
-    """The class of an agent, imported now. Raises ValueError for a name nobody registered."""
+    """The class of an agent, imported now.
+
+    Raises ValueError for a name nobody registered, or where the package it needs is not installed.
+    """
     if name not in AGENTS and name not in _discover("arena.agents"):
         raise unknown("agent", name, agent_names())
-    found: type[Agent] = _import(AGENTS.get(name) or _discover("arena.agents")[name])
+    try:
+        found: type[Agent] = _import(AGENTS.get(name) or _discover("arena.agents")[name])
+    except ModuleNotFoundError as error:
+        raise ValueError(f"agent {name!r} needs {error.name}: pip install 'gymnasium-arena[{name}]'") from error
     return found
 
 

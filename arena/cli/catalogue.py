@@ -91,7 +91,11 @@ def agents() -> None:
     """List the agents with their options. A spec names one: `mcts?simulations=50`."""
     console = stdout()
     for name in agent_names():
-        cls = load_agent(name)
+        try:
+            cls = load_agent(name)
+        except ValueError as missing:
+            console.print(f"[bold]{escape(name)}[/bold]  {escape(str(missing))}", style="dim")
+            continue
         console.print(f"[bold]{escape(name)}[/bold]  {escape((inspect.getdoc(cls) or '').splitlines()[0])}")
         for key, parameter in inspect.signature(cls).parameters.items():
             if key != "name":

@@ -20,6 +20,7 @@ from arena.env import GameEnv
 from arena.game import Game
 from arena.match import play_sync
 from arena.numeric import finite_ids
+from arena.registry import make_agent
 from tests.toy_games import Take
 
 
@@ -35,7 +36,7 @@ def test_maskable_ppo_learns_and_plays_legal_moves(tmp_path: Path) -> None:
     model = MaskablePPO("MlpPolicy", env, n_steps=256, batch_size=64, seed=1, device="cpu")
     model.learn(2048)
     model.save(tmp_path / "model.zip")
-    agent = SB3Agent(str(tmp_path / "model.zip"))
+    agent = make_agent(f"sb3:{tmp_path / 'model.zip'}")
     returns = []
     for seed in range(20):
         for seat in (0, 1):
@@ -81,7 +82,7 @@ def test_a_model_of_another_game_makes_the_match_void(tmp_path: Path) -> None:
 def test_wrong_arguments_name_what_is_allowed(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="algorithm='SARSA': allowed are A2C, DQN, MaskablePPO, PPO"):
         SB3Agent("model.zip", algorithm="SARSA")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(ValueError, match="there is no model"):
         SB3Agent(str(tmp_path / "nothing.zip"))
     with pytest.raises(ValueError, match="unknown game 'Tic'"):
         sb3_env("Tic")
