@@ -12,10 +12,11 @@ from random import Random
 from typing import Any
 
 from arena.agent import Agent, Reply, View
+from arena.deal import Deal, deal_of
 from arena.episode import Attempt, Episode, Outcome, Seat, Turn, link
-from arena.game import Action, Game, IllegalAction, LiveGame, Player
+from arena.game import Action, Game, IllegalAction, Player
 from arena.referee import Reading, Referee
-from arena.registry import id_of, make_agent, make_game
+from arena.registry import id_of, make_agent
 from arena.text import clean, show
 from arena.version import __version__
 
@@ -116,8 +117,9 @@ def _table(
     if type(seed) is not int or not 0 <= seed < 1 << 64:
         raise ValueError(f"seed={seed!r}: allowed are 0 to 2**64 - 1")
     given = dict(options or {})
-    state = make_game(game, seed, given)
-    return _Table(id_of(game), state, _seated(state, agents), seed, given, referee or _REFEREE)
+    deal = deal_of(game, given)
+    state = deal.first(seed)
+    return _Table(id_of(game), deal, state, _seated(state, agents), seed, given, referee or _REFEREE)
 
 
 def _seated(state: Game, agents: list[Agent]) -> list[Agent]:
@@ -130,33 +132,32 @@ def _seated(state: Game, agents: list[Agent]) -> list[Agent]:
     raise ValueError(f"{type(state).__name__} has {state.players} seats, {len(agents)} agents were given")
 
 
-@lru_cache(maxsize=1024)
-def _rules(game: type[Game], options: tuple[tuple[str, Any], ...]) -> tuple[str, ...]:
-    """The rules text of every seat: it depends on the options only, so records share it."""
-    template = make_game(game, 0, dict(options))
-    return tuple([template.rules(p) for p in range(template.players)])
-
-
 class _Table:
     """One match in progress."""
 
     __slots__ = (
-        "agents", "chain", "earned", "env", "forfeits", "group_id", "in_loop", "last", "live", "match_id", "memories",
-        "options", "ply", "pool", "referee", "scored", "seed", "seen", "spare", "started", "state", "talks",
-        "turn_seconds", "turns",
+        "agents", "chain", "deal", "earned", "env", "forfeits", "group_id", "in_loop", "last", "match_id", "memories",
+        "options", "ply", "pool", "referee", "seed", "seen", "spare", "started", "state", "turn_seconds",
+        "turns",
     )  # fmt: skip
 
     def __init__(
-        self, env: str, state: Game, agents: list[Agent], seed: int, options: dict[str, Any], referee: Referee
+        self,
+        env: str,
+        deal: Deal,
+        state: Game,
+        agents: list[Agent],
+        seed: int,
+        options: dict[str, Any],
+        referee: Referee,
     ) -> None:
-        seats = state.players
-        self.env, self.state, self.agents, self.seed = env, state, agents, seed
+        seats = len(agents)
+        self.env, self.deal, self.state, self.agents, self.seed = env, deal, state, agents, seed
         self.options, self.referee = options, referee
         self.turns: list[Turn] = []
         self.last: list[Turn | None] = [None] * seats
         self.memories: list[dict[str, Any]] = [{} for _ in range(seats)]
         self.seen = [0] * seats
-        self.talks, self.scored, self.live = _facts(type(state))
         self.forfeits: list[Player] = []
         self.spare: Random | None = None
         self.earned = state.returns()
@@ -179,7 +180,7 @@ class _Table:
                 actions = self._record(turns)
                 if self.forfeits and self.referee.ends(self.state):
                     break
-                self.state = await self._live_apply(actions) if self.live else self.state.apply(actions)
+                self.state = await self._live_apply(actions) if self.deal.live else self.state.apply(actions)
                 returns = self.state.returns()
                 if returns != self.earned:
                     self._pay(returns)
@@ -190,7 +191,7 @@ class _Table:
         except Exception as error:  # noqa: BLE001 - whatever fails here is not the player's fault: void, and said
             return self.episode("void", _reason(error))
         finally:
-            if self.live:
+            if self.deal.live:
                 self.state.close()  # type: ignore[attr-defined]  # live: it is a LiveGame
 
     async def _turns(self, acting: tuple[Player, ...]) -> list[Turn]:
@@ -214,7 +215,7 @@ class _Table:
 
     async def _turn(self, player: Player) -> Turn:
         state = self.state
-        events = self._news(player)
+        events = self._news(player) if self.deal.talks else ()
         observation, legal = state.observation(player), state.legal_actions(player)
         count = None if legal is None else len(legal)
         if player in self.forfeits:
@@ -228,7 +229,8 @@ class _Table:
         took = _clock() - start
         text = reply.text
         if legal is not None and text in legal and not reply.truncated:
-            attempts: tuple[Attempt, ...] = (Attempt(text, "legal", "", reply.reasoning, took, reply.calls),)
+            thought = reply.reasoning and clean(reply.reasoning)
+            attempts: tuple[Attempt, ...] = (Attempt(text, "legal", "", thought, took, reply.calls),)
             return Turn(self.ply, player, observation, text, attempts, count, events)
         action, attempts = await self._judged(view, reply, took)
         if action is None:
@@ -300,8 +302,6 @@ class _Table:
         return self.referee.substitute(self.state, player, self.spare)
 
     def _news(self, player: Player) -> tuple[str, ...]:
-        if not self.talks:
-            return ()
         events = self.state.events(player)
         since, self.seen[player] = self.seen[player], len(events)
         return tuple([show(event) for event in events[since:]]) if since < len(events) else ()
@@ -320,7 +320,7 @@ class _Table:
         """The record as it stands."""
         state, seats = self.state, range(self.state.players)
         void = outcome == "void"
-        scores = tuple([dict(state.scores(p)) for p in seats]) if self.scored else ()
+        scores = tuple([dict(state.scores(p)) for p in seats]) if self.deal.scored else ()
         return Episode(
             id=os.urandom(8).hex(),
             env=self.env,
@@ -343,10 +343,8 @@ class _Table:
         )
 
     def _seats(self) -> tuple[Seat, ...]:
-        state = self.state
-        rules = _rules(type(state), tuple(sorted(self.options.items()))) if _hashable(self.options) else None
-        texts = rules or tuple([state.rules(p) for p in range(state.players)])
-        return tuple([Seat(agent.name, state.role(p), texts[p]) for p, agent in enumerate(self.agents)])
+        state, rules = self.state, self.deal.rules
+        return tuple([Seat(agent.name, state.role(p), rules[p]) for p, agent in enumerate(self.agents)])
 
 
 def _checked(reply: object, agent: Agent) -> Reply:
@@ -358,16 +356,6 @@ def _checked(reply: object, agent: Agent) -> Reply:
 @lru_cache(maxsize=1024)
 def _waits(agent: type[Agent]) -> bool:
     return iscoroutinefunction(agent.act)
-
-
-def _hashable(options: dict[str, Any]) -> bool:
-    return not options or not any(isinstance(value, list | dict) for value in options.values())
-
-
-@lru_cache(maxsize=1024)
-def _facts(game: type[Game]) -> tuple[bool, bool, bool]:
-    """Whether its history can hold anything, whether it names parts of a reward, whether it is alive."""
-    return game.events is not Game.events, game.scores is not Game.scores, issubclass(game, LiveGame)
 
 
 def _joined(events: tuple[str, ...], observation: str) -> str:

@@ -8,6 +8,7 @@ from multiprocessing import get_context
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
 import arena
@@ -151,6 +152,16 @@ def test_a_cut_reply_is_the_players_fault() -> None:
     episode = sane(play_sync("TicTacToe-v0", [Cut(), "first"], 0))
     assert episode.forfeits == (0,)
     assert episode.turns[0].attempts[0].verdict == "truncated"
+
+
+def test_thoughts_of_a_legal_reply_can_be_written() -> None:
+    class Thinks(Agent):
+        def act(self, view: View) -> Reply:
+            return Reply("5" if "5" in (view.legal_actions or ()) else view.sample_action(), reasoning="so\ud800")
+
+    episode = sane(play_sync("TicTacToe-v0", [Thinks(), "first"], 0))
+    assert episode.turns[0].attempts[0].reasoning == "so\ufffd"
+    assert msgspec.json.decode(msgspec.json.encode(episode), type=Episode) == episode
 
 
 def test_an_agent_that_fails_makes_the_episode_void_not_lost() -> None:
