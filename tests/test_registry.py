@@ -1,7 +1,6 @@
 """Ids, specs, options: found by name, refused with what is allowed."""
 
 import json
-import sys
 from random import Random
 
 import pytest
@@ -141,10 +140,11 @@ def test_a_bad_agent_spec_says_what_is_allowed(spec: str, said: str) -> None:
 
 
 def test_an_agent_whose_package_is_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "stable_baselines3.common.monitor", None)
-    monkeypatch.delitem(sys.modules, "arena.adapters.sb3", raising=False)
-    with pytest.raises(ValueError, match=r"agent 'sb3' needs stable_baselines3.*pip install 'gymnasium-arena\[sb3\]'"):
-        make_agent("sb3:model.zip")
+    monkeypatch.setitem(AGENTS, "deep", "nowhere_installed.agents:Deep")
+    with pytest.raises(
+        ValueError, match=r"agent 'deep' needs nowhere_installed: pip install 'gymnasium-arena\[deep\]'"
+    ):
+        make_agent("deep:model.zip")
 
 
 def test_games_and_agents_can_be_added_at_run_time(monkeypatch: pytest.MonkeyPatch) -> None:
