@@ -42,7 +42,8 @@ class EpisodeError(ValueError):
     """A record that contradicts itself, or play that does not repeat."""
 
 
-class Attempt(msgspec.Struct, omit_defaults=True):
+# Records hold data only, never themselves: the garbage collector need not walk thousands of them (gc=False).
+class Attempt(msgspec.Struct, omit_defaults=True, gc=False):
     """One reply of a seat and what the referee made of it."""
 
     raw: str
@@ -54,7 +55,7 @@ class Attempt(msgspec.Struct, omit_defaults=True):
     calls: tuple[Call, ...] = ()
 
 
-class Turn(msgspec.Struct, omit_defaults=True):
+class Turn(msgspec.Struct, omit_defaults=True, gc=False):
     """One seat's part in one ply."""
 
     ply: int
@@ -74,7 +75,7 @@ class Turn(msgspec.Struct, omit_defaults=True):
     """Link of the chain over (previous link, seat, events and observation, action)."""
 
 
-class Seat(msgspec.Struct, omit_defaults=True):
+class Seat(msgspec.Struct, omit_defaults=True, gc=False):
     """Who sat there, and with what."""
 
     agent: str

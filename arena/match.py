@@ -9,6 +9,7 @@ from functools import lru_cache
 from inspect import iscoroutinefunction
 from platform import python_version
 from random import Random
+from types import CoroutineType
 from typing import Any
 
 from arena.agent import Agent, Reply, View
@@ -206,7 +207,8 @@ class _Table:
         """Link the turns of one ply into the chain; their actions."""
         actions = {}
         for turn in turns:
-            turn.hash = self.chain = link(self.chain, turn.seat, _joined(turn.events, turn.observation), turn.action)
+            shown = _joined(turn.events, turn.observation) if turn.events else turn.observation
+            turn.hash = self.chain = link(self.chain, turn.seat, shown, turn.action)
             self.last[turn.seat] = turn
             if turn.action is not None:
                 actions[turn.seat] = turn.action
@@ -224,7 +226,9 @@ class _Table:
         view = View(player, observation, shown, self.memories[player], "", self.ply, state, self.seed)
         start = _clock()
         reply = self._ask(view)
-        if type(reply) is not Reply:
+        if type(reply) is CoroutineType and self.turn_seconds is None:
+            reply = _checked(await reply, self.agents[player])
+        elif type(reply) is not Reply:
             reply = await self._waited(reply, view)
         took = _clock() - start
         text = reply.text
@@ -321,6 +325,7 @@ class _Table:
         state, seats = self.state, range(self.state.players)
         void = outcome == "void"
         scores = tuple([dict(state.scores(p)) for p in seats]) if self.deal.scored else ()
+        final = [_joined(self._news(p), state.observation(p)) for p in seats] if not void else []
         return Episode(
             id=os.urandom(8).hex(),
             env=self.env,
@@ -332,9 +337,9 @@ class _Table:
             options=self.options,
             referee=self.referee,
             reason=reason,
-            forfeits=tuple(sorted(self.forfeits)),
+            forfeits=tuple(sorted(self.forfeits)) if self.forfeits else (),
             scores=scores if any(scores) else (),
-            final=() if void else tuple([_joined(self._news(p), state.observation(p)) for p in seats]),
+            final=tuple(final),
             started=self.started,
             ended=time.time(),
             group_id=self.group_id,
@@ -359,7 +364,7 @@ def _waits(agent: type[Agent]) -> bool:
 
 
 def _joined(events: tuple[str, ...], observation: str) -> str:
-    return "\n".join((*events, observation)) if events else observation
+    return "\n".join((*events, observation))
 
 
 def _act(agent: Agent, view: View) -> tuple[Reply, dict[str, Any]]:
