@@ -46,7 +46,7 @@ lint: $(VENV)/.lint ## ruff and mypy --strict
 	$(BIN)/mypy
 
 bench: $(VENV)/.peers ## our figures beside those of other libraries
-	$(BIN)/python -P benchmarks/run.py $(ARGS)
+	$(BIN)/python -m benchmarks $(ARGS)
 
 docs: $(VENV)/.docs ## the site in site/, with a page per game
 	$(BIN)/mkdocs build --strict --quiet
