@@ -12,9 +12,10 @@ from typing import Any
 
 import msgspec
 
-from arena.game import Action, Event, Game, Player
+from arena.game import Action, Event, Game, Player, replace
+from arena.text import clean
 
-__all__ = ["Agent", "AgentError", "Call", "Reply", "View", "seat_rng"]
+__all__ = ["Agent", "AgentError", "AgentInfo", "Call", "HouseAgent", "Reply", "View", "cleaned", "seat_rng"]
 
 
 class AgentError(RuntimeError):
@@ -39,6 +40,22 @@ class Call(msgspec.Struct, frozen=True, omit_defaults=True):
     """(index of the first completion id, weight version) of every span."""
 
 
+def cleaned(call: Call) -> Call:
+    """The call with text that can be stored (`arena.text.clean`)."""
+    return replace(call, sent=clean(call.sent), received=clean(call.received), finish_reason=clean(call.finish_reason))
+
+
+class AgentInfo(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a record says of the policy behind a seat, beside its name."""
+
+    model: str = ""
+    weight_version: str = ""
+    tokenizer_hash: str = ""
+    template_hash: str = ""
+    sampling: dict[str, Any] = {}
+    trainable: bool = True
+
+
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a policy answered: the text the referee reads, and what is worth recording beside it."""
 
@@ -47,6 +64,8 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     truncated: bool = False
     """The answer was cut (out of tokens): the player's fault."""
     calls: tuple[Call, ...] = ()
+    gaps: tuple[str, ...] = ()
+    """What could not be recorded of this answer."""
 
 
 def seat_rng(seed: int, player: Player) -> Random:
@@ -71,6 +90,7 @@ class View(msgspec.Struct):
     ply: int = 0
     _game: Game | None = None
     _seed: int = 0
+    _since: int = 0
 
     @property
     def rules(self) -> str:
@@ -81,6 +101,16 @@ class View(msgspec.Struct):
     def events(self) -> Sequence[Event]:
         """The history this seat has seen, the whole episode's."""
         return self.game.events(self.player)
+
+    @property
+    def new_events(self) -> Sequence[Event]:
+        """What of it has happened since this seat's last turn."""
+        return self.events[self._since :]
+
+    @property
+    def open_text(self) -> bool:
+        """Any text may be an action: there is no list, shown or not."""
+        return self.game.legal_actions(self.player) is None
 
     @property
     def players(self) -> int:
@@ -123,6 +153,9 @@ class View(msgspec.Struct):
         return self.game.fallback(self.player)
 
 
+_NO_INFO = AgentInfo()
+
+
 class Agent(ABC):
     """A policy. Write `act`, plain or `async`."""
 
@@ -137,5 +170,21 @@ class Agent(ABC):
     def act(self, view: View) -> Reply | Awaitable[Reply]:
         """The answer of the seat `view.player`. An exception makes the episode void."""
 
-    def close(self) -> None:  # noqa: B027 - most agents hold nothing
-        """Let go of connections or processes."""
+    def info(self) -> AgentInfo:
+        """What the record says of the policy; asked once at the end of each episode."""
+        return _NO_INFO
+
+    def close(self) -> Awaitable[None] | None:
+        """Let go of connections or processes, at once or awaitably."""
+        return None
+
+
+class HouseAgent(Agent):
+    """Holds a seat of the house: plays the game's `fallback`, else a sample."""
+
+    name = "house"
+
+    def act(self, view: View) -> Reply:
+        """See `Agent.act`."""
+        action = view.fallback()
+        return Reply(view.sample_action() if action is None else action)

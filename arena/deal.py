@@ -1,7 +1,9 @@
 """Deal: what all matches of one game with the same options have in common, found once."""
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.metadata import packages_distributions, version
+from platform import python_version
 from random import Random
 from typing import Any, NamedTuple
 
@@ -9,8 +11,12 @@ import msgspec
 
 from arena.game import Game, LiveGame
 from arena.registry import frozen, load, make_game
+from arena.version import __version__
 
-__all__ = ["Deal", "deal_of"]
+__all__ = ["VERSIONS", "Deal", "deal_of", "versions_of"]
+
+VERSIONS = {"arena": __version__, "chess": version("chess"), "msgspec": version("msgspec"), "python": python_version()}
+"""Of all that could alter the play of Arena's own games."""
 
 
 class Deal(NamedTuple):
@@ -20,6 +26,8 @@ class Deal(NamedTuple):
     options: dict[str, Any]
     rules: tuple[str, ...]
     """Of every seat: they depend on the options only, so records share them."""
+    template: Game
+    """A first position (that of seed 0), for all that depends on the options only."""
     only: Game | None
     """The first position, where nothing is drawn for it: an immutable value, so matches share it."""
     talks: bool
@@ -27,6 +35,8 @@ class Deal(NamedTuple):
     scored: bool
     """It names parts of a reward."""
     live: bool
+    versions: dict[str, str]
+    """Of all packages that could alter its play."""
 
     def first(self, seed: int) -> Game:
         """The first position: what `arena.registry.make_game` gives for this seed."""
@@ -44,6 +54,14 @@ def deal_of(game: str | type[Game], options: Mapping[str, Any]) -> Deal:
     return _deal(game, encoded)
 
 
+@cache
+def versions_of(game: type[Game]) -> dict[str, str]:
+    """`VERSIONS`, and those of the package that brings the game."""
+    top = game.__module__.partition(".")[0]
+    others = () if top == "arena" else packages_distributions().get(top, ())
+    return VERSIONS | {name: version(name) for name in others}
+
+
 @lru_cache(maxsize=1024)
 def _deal(game: str | type[Game], encoded: bytes) -> Deal:
     """`encoded`: the options as JSON, which can be hashed and keeps 1, 1.0 and true apart."""
@@ -56,8 +74,10 @@ def _deal(game: str | type[Game], encoded: bytes) -> Deal:
         game=load(game) if isinstance(game, str) else game,
         options=options,
         rules=tuple([first.rules(p) for p in range(first.players)]),
+        template=first,
         only=None if live or rng.getstate() != undrawn else first,
         talks=kind.events is not Game.events,
         scored=kind.scores is not Game.scores,
         live=live,
+        versions=versions_of(kind),
     )

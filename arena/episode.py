@@ -11,8 +11,9 @@ from typing import Any, Literal, Self
 import msgspec
 import zstandard
 
-from arena.agent import Call
+from arena.agent import AgentInfo, Call
 from arena.game import Action, Game, Player
+from arena.penalty import Penalties
 from arena.referee import Referee, Verdict
 from arena.registry import make_game
 from arena.text import show
@@ -26,6 +27,7 @@ __all__ = [
     "Seat",
     "Turn",
     "Writer",
+    "joined",
     "link",
     "read",
     "replay",
@@ -64,7 +66,7 @@ class Turn(msgspec.Struct, omit_defaults=True, gc=False):
     action: Action | None
     """What was played: the seat's own action, or the one substituted for it; None: the forfeit that ended the game."""
     attempts: tuple[Attempt, ...]
-    """In order; empty for a seat that was vacated by an earlier forfeit or belongs to the house."""
+    """In order; empty for a seat that was vacated by an earlier forfeit."""
     legal: int | None = None
     """The size of the legal list (replay gives the list back); None: open text."""
     events: tuple[str, ...] = ()
@@ -75,18 +77,13 @@ class Turn(msgspec.Struct, omit_defaults=True, gc=False):
     """Link of the chain over (previous link, seat, events and observation, action)."""
 
 
-class Seat(msgspec.Struct, omit_defaults=True, gc=False):
+class Seat(msgspec.Struct, omit_defaults=True):
     """Who sat there, and with what."""
 
     agent: str
     role: str = ""
     rules: str = ""
-    model: str = ""
-    weight_version: str = ""
-    tokenizer_hash: str = ""
-    template_hash: str = ""
-    sampling: dict[str, Any] = {}
-    trainable: bool = True
+    policy: AgentInfo = AgentInfo()
 
 
 class Episode(msgspec.Struct, omit_defaults=True):
@@ -129,6 +126,11 @@ def link(previous: str, seat: Player, shown: str, action: Action | None) -> str:
 def shown_to(game: Game, player: Player, since: int) -> tuple[tuple[str, ...], str]:
     """Events from number `since` on, as shown to the seat, and its observation."""
     return tuple([show(event) for event in game.events(player)[since:]]), game.observation(player)
+
+
+def joined(events: tuple[str, ...], observation: str) -> str:
+    """What a seat is shown: the events, a line each, then the observation."""
+    return "\n".join((*events, observation)) if events else observation
 
 
 def validate(episode: Episode) -> None:
@@ -184,49 +186,79 @@ _INVARIANTS: dict[str, Callable[[Episode], bool]] = {
 def replay(episode: Episode, game: type[Game] | None = None) -> Game:
     """Play the recorded actions again and compare, hash by hash; the final position comes back.
 
-    `game`: the class of a game that is not registered. Seed, options and actions must give the same views,
-    the same links and the same returns.
-    Raises EpisodeError at the first difference.
+    `game`: the class of a game that is not registered. Seed, options and actions must give the same views, links,
+    rewards, returns, scores and last views. Raises EpisodeError at the first difference.
     """
     validate(episode)
     state = make_game(game or episode.env, episode.seed, episode.options)
-    seen = [0] * state.players
-    chain, at = "", 0
-    while at < len(episode.turns):
-        acting = state.to_act()
-        turns = episode.turns[at : at + len(acting)]
-        if tuple([turn.seat for turn in turns]) != acting:
-            raise EpisodeError(f"turn {at}: to act are {acting}, recorded {tuple([turn.seat for turn in turns])}")
-        for turn in turns:
-            chain = _same(state, turn, chain, seen, at)
-        at += len(turns)
-        actions = {turn.seat: turn.action for turn in turns if turn.action is not None}
-        if len(actions) == len(turns):
-            state = state.apply(actions)
-    _compare_end(episode, state)
-    return state
+    if state.players != len(episode.seats):
+        raise EpisodeError(f"{episode.env} has {state.players} seats, recorded are {len(episode.seats)}")
+    return _Replay(episode, state).run()
 
 
-def _same(game: Game, turn: Turn, chain: str, seen: list[int], at: int) -> str:
-    events, observation = shown_to(game, turn.seat, seen[turn.seat])
-    seen[turn.seat] += len(events)
-    if (events, observation) != (turn.events, turn.observation):
-        raise EpisodeError(f"turn {at}: seat {turn.seat} now sees something else")
-    chain = link(chain, turn.seat, "\n".join((*events, observation)), turn.action)
-    if chain != turn.hash:
-        raise EpisodeError(f"turn {at}: hash {chain} is not the recorded {turn.hash}")
-    return chain
+class _Replay:
+    """The recorded match, played again."""
 
+    def __init__(self, episode: Episode, state: Game) -> None:
+        self.episode, self.state = episode, state
+        self.penalties = Penalties(episode.referee, episode.seed, Referee.ends(state))
+        self.seen, self.last = [0] * state.players, [-1] * state.players
+        self.rewards, self.chain, self.earned = [0.0] * len(episode.turns), "", state.returns()
 
-def _compare_end(episode: Episode, game: Game) -> None:
-    if episode.outcome == "void":
-        return
-    cut_short = episode.outcome == "truncated" or (bool(episode.forfeits) and Referee.ends(game))
-    if game.to_act() and not cut_short:
-        raise EpisodeError(f"the recorded actions end before the game does: seats {game.to_act()} are to act")
-    returns = Referee.settle(game, episode.forfeits)
-    if returns != episode.returns:
-        raise EpisodeError(f"returns {returns} are not the recorded {episode.returns}")
+    def run(self) -> Game:
+        turns, at = self.episode.turns, 0
+        while at < len(turns):
+            acting = self.state.to_act()
+            ply = turns[at : at + len(acting)]
+            if tuple([turn.seat for turn in ply]) != acting or not ply:
+                raise EpisodeError(f"turn {at}: to act are {acting}, recorded {[turn.seat for turn in ply]}")
+            for turn in ply:
+                self._same(turn, at)
+                self.last[turn.seat] = at
+                at += 1
+            if not self.penalties.over:
+                self.state = self.state.apply({turn.seat: turn.action or "" for turn in ply})
+            self._pay()
+        if self.episode.outcome != "void":
+            self._compare_end()
+        return self.state
+
+    def _same(self, turn: Turn, at: int) -> None:
+        seat = turn.seat
+        events, observation = shown_to(self.state, seat, self.seen[seat])
+        self.seen[seat] += len(events)
+        if (events, observation) != (turn.events, turn.observation):
+            raise EpisodeError(f"turn {at}: seat {seat} now sees something else")
+        self.chain = link(self.chain, seat, joined(events, observation), turn.action)
+        if self.chain != turn.hash:
+            raise EpisodeError(f"turn {at}: hash {self.chain} is not the recorded {turn.hash}")
+        wrong = bool(turn.attempts) and turn.attempts[-1].verdict != "legal"
+        if wrong and self.episode.referee.illegal == "forfeit":
+            self.penalties.forfeits.append(seat)
+
+    def _pay(self) -> None:
+        now = self.penalties.earned(self.state)
+        for at, after, before in zip(self.last, now, self.earned, strict=True):
+            if at >= 0:
+                self.rewards[at] += after - before
+        self.earned = now
+
+    def _compare_end(self) -> None:
+        episode, state, seats = self.episode, self.state, range(self.state.players)
+        if state.to_act() and episode.outcome == "terminated" and not self.penalties.over:
+            raise EpisodeError(f"the recorded actions end before the game does: seats {state.to_act()} are to act")
+        scores = tuple([dict(state.scores(p)) for p in seats])
+        final = tuple([joined(*shown_to(state, p, self.seen[p])) for p in seats])
+        found = {
+            "forfeits": (tuple(sorted(self.penalties.forfeits)), episode.forfeits),
+            "returns": (self.earned, episode.returns),
+            "rewards": (self.rewards, [turn.reward for turn in episode.turns]),
+            "scores": (scores if any(scores) else (), episode.scores),
+            "last views": (final, episode.final),
+        }
+        for what, (now, recorded) in found.items():
+            if now != recorded:
+                raise EpisodeError(f"{what} {now!r:.200} are not the recorded {recorded!r:.200}")
 
 
 _encoder = msgspec.json.Encoder()

@@ -7,37 +7,25 @@ from collections.abc import Awaitable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import lru_cache
 from inspect import iscoroutinefunction
-from platform import python_version
-from random import Random
 from types import CoroutineType
 from typing import Any
 
-from arena.agent import Agent, Reply, View
+from arena.agent import Agent, HouseAgent, Reply, View, cleaned
 from arena.deal import Deal, deal_of
-from arena.episode import Attempt, Episode, Outcome, Seat, Turn, link
-from arena.game import Action, Game, IllegalAction, Player
+from arena.episode import Attempt, Episode, Outcome, Seat, Turn, joined, link
+from arena.game import Action, Game, IllegalAction, LiveGame, Player
+from arena.penalty import Penalties
 from arena.referee import Reading, Referee
 from arena.registry import id_of, make_agent
-from arena.text import clean, show
-from arena.version import __version__
+from arena.text import clean, mask_secrets, show
+from arena.threads import in_thread, live_pool
 
-__all__ = ["VERSIONS", "HouseAgent", "play", "play_sync"]
+__all__ = ["play", "play_sync"]
 
-VERSIONS = {"arena": __version__, "python": python_version()}
+_LEGAL = Reading("legal")
 _TIMED_OUT = Reply("", truncated=True)
 _REFEREE = Referee()
 _clock = time.perf_counter
-
-
-class HouseAgent(Agent):
-    """Holds a seat of the house: plays the game's `fallback`, else a sample."""
-
-    name = "house"
-
-    def act(self, view: View) -> Reply:
-        """See `Agent.act`."""
-        action = view.fallback()
-        return Reply(view.sample_action() if action is None else action)
 
 
 async def play(
@@ -63,16 +51,21 @@ async def play(
 
     An agent that raises makes the episode void, with the reason in it. Raises ValueError for bad arguments only.
     """
-    table = _table(game, [make_agent(agent) for agent in agents], seed, options, referee)
-    table.group_id, table.match_id = group_id, match_id
-    table.turn_seconds, table.pool, table.in_loop = turn_seconds, pool, True
-    if deadline is None:
-        return await table.play(max_turns)
+    match = _match(game, [make_agent(agent) for agent in agents], seed, options, referee)
+    match.group_id, match.match_id = group_id, match_id
+    match.turn_seconds, match.pool, match.in_loop = turn_seconds, pool, True
+    if deadline is None and not match.deal.live:
+        return await match.play(max_turns)
+    until = None if deadline is None else _clock() + deadline
     try:
         async with asyncio.timeout(deadline):
-            return await table.play(max_turns)
+            episode = await match.play(max_turns, until)
+            await match.close()
+            return episode
     except TimeoutError:
-        return table.episode("void", f"deadline of {deadline} s passed at ply {table.ply}")
+        return match.late()
+    finally:
+        match.abandon()
 
 
 def play_sync(
@@ -98,29 +91,32 @@ def play_sync(
     if timed or True in [_waits(type(agent)) for agent in held]:
         limits = {"deadline": deadline, "turn_seconds": turn_seconds, "max_turns": max_turns}
         return asyncio.run(play(game, held, seed, options, referee, **limits))  # type: ignore[arg-type]  # by name
-    coroutine = _table(game, held, seed, options, referee).play(max_turns)
+    match = _match(game, held, seed, options, referee)
+    coroutine = match.play(max_turns)
     try:
         coroutine.send(None)
     except StopIteration as stop:
         episode: Episode = stop.value
         return episode
+    finally:
+        match.abandon()
     coroutine.close()
     raise TypeError("an agent's act() returned an awaitable but is not `async def`; await arena.match.play instead")
 
 
-def _table(
+def _match(
     game: str | type[Game],
     agents: list[Agent],
     seed: int,
     options: Mapping[str, Any] | None,
     referee: Referee | None,
-) -> "_Table":
+) -> "_Match":
     if type(seed) is not int or not 0 <= seed < 1 << 64:
         raise ValueError(f"seed={seed!r}: allowed are 0 to 2**64 - 1")
     given = dict(options or {})
     deal = deal_of(game, given)
     state = deal.first(seed)
-    return _Table(id_of(game), deal, state, _seated(state, agents), seed, given, referee or _REFEREE)
+    return _Match(id_of(game), deal, state, _seated(state, agents), seed, given, referee or _REFEREE)
 
 
 def _seated(state: Game, agents: list[Agent]) -> list[Agent]:
@@ -133,13 +129,13 @@ def _seated(state: Game, agents: list[Agent]) -> list[Agent]:
     raise ValueError(f"{type(state).__name__} has {state.players} seats, {len(agents)} agents were given")
 
 
-class _Table:
+class _Match:
     """One match in progress."""
 
     __slots__ = (
-        "agents", "chain", "deal", "earned", "env", "forfeits", "group_id", "in_loop", "last", "match_id", "memories",
-        "options", "ply", "pool", "referee", "seed", "seen", "spare", "started", "state", "turn_seconds",
-        "turns",
+        "agents", "chain", "closed", "deal", "earned", "env", "gaps", "group_id", "in_loop", "last", "match_id",
+        "memories", "options", "penalties", "ply", "pool", "referee", "seed", "seen", "started", "state",
+        "turn_seconds", "turns",
     )  # fmt: skip
 
     def __init__(
@@ -159,19 +155,21 @@ class _Table:
         self.last: list[Turn | None] = [None] * seats
         self.memories: list[dict[str, Any]] = [{} for _ in range(seats)]
         self.seen = [0] * seats
-        self.forfeits: list[Player] = []
-        self.spare: Random | None = None
+        self.penalties = Penalties(referee, seed, referee.ends(state))
+        self.gaps: list[str] = []
         self.earned = state.returns()
         self.ply, self.chain, self.started = 0, "", time.time()
         self.turn_seconds: float | None = None
         self.pool: Executor | None = None
-        self.in_loop = False
+        self.in_loop = self.closed = False
         self.group_id = self.match_id = ""
 
-    async def play(self, max_turns: int | None) -> Episode:
-        """Until it is over, cut, or void."""
+    async def play(self, max_turns: int | None, until: float | None = None) -> Episode:
+        """Until it is over, cut, or void; `until`: the clock's time by which an agent must not have held us up."""
         try:
             while acting := self.state.to_act():
+                if until is not None and _clock() > until:
+                    return self.late()
                 if self.ply == max_turns:
                     return self.episode("truncated", f"{max_turns} plies were played")
                 if len(acting) == 1:
@@ -179,21 +177,33 @@ class _Table:
                 else:
                     turns = await self._turns(acting)
                 actions = self._record(turns)
-                if self.forfeits and self.referee.ends(self.state):
-                    break
-                self.state = await self._live_apply(actions) if self.deal.live else self.state.apply(actions)
-                returns = self.state.returns()
+                if not self.penalties.over:
+                    self.state = await self._live_apply(actions) if self.deal.live else self.state.apply(actions)
+                returns = self.penalties.earned(self.state)
                 if returns != self.earned:
                     self._pay(returns)
+                if self.penalties.over:
+                    break
                 self.ply += 1
-            if self.forfeits:
-                self._pay(self.referee.settle(self.state, self.forfeits))
             return self.episode("terminated", "")
         except Exception as error:  # noqa: BLE001 - whatever fails here is not the player's fault: void, and said
             return self.episode("void", _reason(error))
-        finally:
-            if self.deal.live:
-                self.state.close()  # type: ignore[attr-defined]  # live: it is a LiveGame
+
+    def late(self) -> Episode:
+        """The record once the deadline has passed."""
+        return self.episode("void", f"the deadline passed at ply {self.ply}")
+
+    async def close(self) -> None:
+        """Close a live game, in its thread."""
+        if isinstance(self.state, LiveGame) and not self.closed:
+            self.closed = True
+            await asyncio.get_running_loop().run_in_executor(live_pool(), self.state.close)
+
+    def abandon(self) -> None:
+        """Close a live game that was not, without waiting for it."""
+        if isinstance(self.state, LiveGame) and not self.closed:
+            self.closed = True
+            live_pool().submit(self.state.close)
 
     async def _turns(self, acting: tuple[Player, ...]) -> list[Turn]:
         """The turns of seats that act at once; those that may wait are asked at once too."""
@@ -207,7 +217,7 @@ class _Table:
         """Link the turns of one ply into the chain; their actions."""
         actions = {}
         for turn in turns:
-            shown = _joined(turn.events, turn.observation) if turn.events else turn.observation
+            shown = joined(turn.events, turn.observation)
             turn.hash = self.chain = link(self.chain, turn.seat, shown, turn.action)
             self.last[turn.seat] = turn
             if turn.action is not None:
@@ -216,14 +226,15 @@ class _Table:
         return actions
 
     async def _turn(self, player: Player) -> Turn:
-        state = self.state
+        state, since = self.state, self.seen[player]
         events = self._news(player) if self.deal.talks else ()
         observation, legal = state.observation(player), state.legal_actions(player)
         count = None if legal is None else len(legal)
-        if player in self.forfeits:
-            return Turn(self.ply, player, observation, self._substitute(player), (), count, events)
+        if player in self.penalties.forfeits:
+            action = self.penalties.substitute(state, player)
+            return Turn(self.ply, player, observation, action, (), count, events)
         shown = legal if self.referee.show_legal else None
-        view = View(player, observation, shown, self.memories[player], "", self.ply, state, self.seed)
+        view = View(player, observation, shown, self.memories[player], "", self.ply, state, self.seed, since)
         start = _clock()
         reply = self._ask(view)
         if type(reply) is CoroutineType and self.turn_seconds is None:
@@ -231,15 +242,23 @@ class _Table:
         elif type(reply) is not Reply:
             reply = await self._waited(reply, view)
         took = _clock() - start
-        text = reply.text
-        if legal is not None and text in legal and not reply.truncated:
-            thought = reply.reasoning and clean(reply.reasoning)
-            attempts: tuple[Attempt, ...] = (Attempt(text, "legal", "", thought, took, reply.calls),)
-            return Turn(self.ply, player, observation, text, attempts, count, events)
-        action, attempts = await self._judged(view, reply, took)
-        if action is None:
-            action = self._wrong(player)
-        return Turn(self.ply, player, observation, action, attempts, count, events)
+        if legal is not None and reply.text in legal and not reply.truncated and self.turn_seconds is None:
+            attempt = self._attempt(reply, _LEGAL, took)
+            return Turn(self.ply, player, observation, reply.text, (attempt,), count, events)
+        played, attempts = await self._judged(view, reply, took)
+        if played is None:
+            played = self.penalties.wrong(state, player)
+        return Turn(self.ply, player, observation, played, attempts, count, events)
+
+    def _attempt(self, reply: Reply, reading: Reading, took: float) -> Attempt:
+        """The record of one reply; what a model wrote is cleaned, so that it can be stored."""
+        text, thought, calls = reply.text, reply.reasoning, reply.calls
+        if reading is not _LEGAL:
+            text = clean(text)
+        if thought or calls or reply.gaps:
+            thought, calls = clean(thought), tuple([cleaned(call) for call in calls])
+            self.gaps += [gap for gap in reply.gaps if gap not in self.gaps]
+        return Attempt(text, reading.verdict, reading.reason, thought, took, calls)
 
     def _ask(self, view: View) -> Reply | Awaitable[Reply]:
         agent = self.agents[view.player]
@@ -249,9 +268,8 @@ class _Table:
         """Read a reply; ask again while it is wrong and retries are left. No action: they are used up."""
         attempts: tuple[Attempt, ...] = ()
         for left in range(self.referee.retries, -1, -1):
-            reading = self._read(view.player, reply)
-            raw, thought = clean(reply.text), clean(reply.reasoning)
-            attempts = (*attempts, Attempt(raw, reading.verdict, reading.reason, thought, took, reply.calls))
+            reading = self._read(view.player, reply, took)
+            attempts = (*attempts, self._attempt(reply, reading, took))
             if reading.action is not None or not left:
                 return reading.action, attempts
             view.note = self.referee.note(self.state, view.player, reading)
@@ -260,50 +278,39 @@ class _Table:
             took = _clock() - start
         raise AssertionError("unreachable: the last round returns")
 
-    def _read(self, player: Player, reply: Reply) -> Reading:
-        if reply is _TIMED_OUT:
+    def _read(self, player: Player, reply: Reply, took: float) -> Reading:
+        late = self.turn_seconds is not None and took > self.turn_seconds
+        if late and self.agents[player].served:
+            raise TimeoutError(f"no answer within {self.turn_seconds} s")
+        if late:
             return Reading("truncated", None, f"no answer within {self.turn_seconds} s")
         if reply.truncated:
             return Reading("truncated", None, "the reply was cut off before it ended")
         return self.referee.read(self.state, player, reply.text)
 
     async def _waited(self, reply: Reply | Awaitable[Reply], view: View) -> Reply:
-        """The awaited reply. Out of time: a local agent has given a wrong answer, a served one raises."""
+        """The awaited reply; one that does not come in time is given up (`_read` says what that costs)."""
         agent = self.agents[view.player]
         if not isinstance(reply, Awaitable):
             raise TypeError(f"agent {agent.name!r} must return a Reply, got {type(reply).__name__}")
+        if self.turn_seconds is None:
+            return _checked(await reply, agent)
         try:
-            if self.turn_seconds is None:
-                return _checked(await reply, agent)
             async with asyncio.timeout(self.turn_seconds) as timer:
                 return _checked(await reply, agent)
         except TimeoutError:
-            if agent.served or self.turn_seconds is None or not timer.expired():
+            if not timer.expired():
                 raise
             return _TIMED_OUT
 
     async def _in_worker(self, agent: Agent, view: View) -> Reply:
         """In the pool, where memory (the generator in it too) travels there and back; else in a thread."""
         if self.pool is None:
-            answer = await asyncio.to_thread(agent.act, view)
-            return answer if isinstance(answer, Reply) else await answer
+            return await in_thread(_act_here, agent, view)
         view.rng  # noqa: B018 - made here, so that the stream goes on from turn to turn
         reply, memory = await asyncio.get_running_loop().run_in_executor(self.pool, _act, agent, view)
         view.memory.update(memory)
         return reply
-
-    def _wrong(self, player: Player) -> Action | None:
-        """What is played after the last wrong try; None: the game ends here."""
-        if self.referee.illegal == "forfeit":
-            self.forfeits.append(player)
-            if self.referee.ends(self.state):
-                return None
-        return self._substitute(player)
-
-    def _substitute(self, player: Player) -> Action:
-        if self.spare is None:
-            self.spare = Random((2 << 64) + self.seed)
-        return self.referee.substitute(self.state, player, self.spare)
 
     def _news(self, player: Player) -> tuple[str, ...]:
         events = self.state.events(player)
@@ -311,7 +318,9 @@ class _Table:
         return tuple([show(event) for event in events[since:]]) if since < len(events) else ()
 
     async def _live_apply(self, actions: dict[Player, Action]) -> Game:
-        return await asyncio.to_thread(self.state.apply, actions) if self.in_loop else self.state.apply(actions)
+        if not self.in_loop:
+            return self.state.apply(actions)
+        return await asyncio.get_running_loop().run_in_executor(live_pool(), self.state.apply, actions)
 
     def _pay(self, returns: tuple[float, ...]) -> None:
         """Credit what changed to each seat's last turn."""
@@ -325,7 +334,7 @@ class _Table:
         state, seats = self.state, range(self.state.players)
         void = outcome == "void"
         scores = tuple([dict(state.scores(p)) for p in seats]) if self.deal.scored else ()
-        final = [_joined(self._news(p), state.observation(p)) for p in seats] if not void else []
+        final = [joined(self._news(p), state.observation(p)) for p in seats] if not void else []
         return Episode(
             id=os.urandom(8).hex(),
             env=self.env,
@@ -337,19 +346,20 @@ class _Table:
             options=self.options,
             referee=self.referee,
             reason=reason,
-            forfeits=tuple(sorted(self.forfeits)) if self.forfeits else (),
+            forfeits=tuple(sorted(self.penalties.forfeits)),
             scores=scores if any(scores) else (),
             final=tuple(final),
             started=self.started,
             ended=time.time(),
             group_id=self.group_id,
             match_id=self.match_id,
-            versions=VERSIONS,
+            versions=self.deal.versions,
+            gaps=tuple(self.gaps),
         )
 
     def _seats(self) -> tuple[Seat, ...]:
         state, rules = self.state, self.deal.rules
-        return tuple([Seat(agent.name, state.role(p), rules[p]) for p, agent in enumerate(self.agents)])
+        return tuple([Seat(agent.name, state.role(p), rules[p], agent.info()) for p, agent in enumerate(self.agents)])
 
 
 def _checked(reply: object, agent: Agent) -> Reply:
@@ -363,16 +373,16 @@ def _waits(agent: type[Agent]) -> bool:
     return iscoroutinefunction(agent.act)
 
 
-def _joined(events: tuple[str, ...], observation: str) -> str:
-    return "\n".join((*events, observation))
-
-
 def _act(agent: Agent, view: View) -> tuple[Reply, dict[str, Any]]:
     """In a worker process: the answer, and the seat's memory as it is now."""
+    return _act_here(agent, view), view.memory
+
+
+def _act_here(agent: Agent, view: View) -> Reply:
     reply = agent.act(view)
     if not isinstance(reply, Reply):
         raise TypeError(f"blocking agent {agent.name!r} must return a Reply at once")
-    return reply, view.memory
+    return reply
 
 
 def _reason(error: BaseException) -> str:
@@ -380,4 +390,4 @@ def _reason(error: BaseException) -> str:
         return _reason(error.exceptions[0])
     if isinstance(error, IllegalAction):
         return f"the game refused an action it had listed: {error}"
-    return f"{type(error).__name__}: {error}"[:2000]
+    return mask_secrets(f"{type(error).__name__}: {error}")[:2000]

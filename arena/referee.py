@@ -17,9 +17,11 @@ Illegal = Literal["forfeit", "random", "fallback"]
 ILLEGAL: tuple[Illegal, ...] = ("forfeit", "random", "fallback")
 MARKS = ("answer", "boxed", "final", "bracket")
 DEFAULT_MARKS = MARKS
-_READ = 100_000  # characters of a reply that are looked at: its end, where the answer is
+_LONGEST = 2_000_000  # characters of a reply, thoughts included; nothing is read in a longer one
+_READ = 100_000  # characters after the thoughts that are searched for marks: the end, where the answer is
 _QUOTED = 80  # characters of a wrong action that a reason repeats
 _LISTED = 100  # legal actions that a note lists
+_ANSWER = re.compile(r"</?answer>", re.IGNORECASE)
 _THINK = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 _FINAL = re.compile(r"final answer[ \t]{0,8}(?::|is)[ \t]{0,8}", re.IGNORECASE)
 
@@ -35,17 +37,16 @@ class Reading(NamedTuple):
 class Referee(msgspec.Struct, frozen=True):
     """How replies are read and what an unreadable or illegal one costs.
 
-    `retries` are per turn; after them the seat forfeits, or a `random` or `fallback` action is played for it.
-    `show_legal`: whether players see the list of legal actions (in a View, in `info`, in a note). `marks` are the
-    ways to point at the action in a longer text, tried in order; of several of one kind the last one counts.
+    `retries` are per turn; after them the seat forfeits, or a `random` action is played for it, or the game's
+    `fallback` (a random one where it has none). `show_legal`: whether players see the list of legal actions (in a
+    View, in `info`, in a note). `marks` are the ways to point at the action in a longer text: the first kind that
+    the text has is read, of several of that kind the last, and nothing else.
     """
 
     illegal: Illegal = "forfeit"
     retries: int = 0
     show_legal: bool = True
     marks: tuple[str, ...] = DEFAULT_MARKS
-    marks_first: bool = False
-    """Look for marks before the whole text is tried (LLM agents)."""
 
     def __post_init__(self) -> None:
         if self.illegal not in ILLEGAL:
@@ -62,19 +63,23 @@ class Referee(msgspec.Struct, frozen=True):
                 raise TypeError(f"an action is a str, got {type(text).__name__}")
             text = str(text)
         legal = game.legal_actions(player)
-        if legal is None:
-            return self._read_open(game, player, text)
-        if text in legal:
+        if legal is not None and text in legal:
             return Reading("legal", text)
-        return self._read_listed(game, player, text, legal)
+        if len(text) > _LONGEST:
+            return Reading("unreadable", None, f"a reply of {len(text)} characters is not read")
+        spoken = _without_thoughts(clean(text)).strip()
+        if not spoken and text.strip():
+            return Reading("unreadable", None, "nothing was said outside the thoughts")
+        if legal is None:
+            return self._read_open(game, player, spoken)
+        return self._read_listed(game, player, spoken[-_READ:], legal)
 
-    def _read_open(self, game: Game, player: Player, text: str) -> Reading:
+    @staticmethod
+    def _read_open(game: Game, player: Player, spoken: str) -> Reading:
         """Open text is passed whole; the game's own form of it is tried too."""
         limit = game.max_action()
-        spoken = clean(text[-_READ:] if len(text) > _READ else text)
-        spoken = _without_thoughts(spoken).strip() if "think" in spoken else spoken.strip()
-        if len(spoken) > limit or len(text) > _READ:
-            return Reading("unreadable", None, f"write at most {limit} characters (you wrote {len(text)})")
+        if len(spoken) > limit:
+            return Reading("unreadable", None, f"write at most {limit} characters (you wrote {len(spoken)})")
         reason = ""
         for candidate in dict.fromkeys((spoken, game.normalize(spoken, player))):
             try:
@@ -85,19 +90,19 @@ class Referee(msgspec.Struct, frozen=True):
                 return Reading("legal", candidate)
         return Reading("illegal", None, reason[:500])
 
-    def _read_listed(self, game: Game, player: Player, text: str, legal: Sequence[Action]) -> Reading:
-        spoken = _without_thoughts(clean(text[-_READ:])).strip()
+    def _read_listed(self, game: Game, player: Player, spoken: str, legal: Sequence[Action]) -> Reading:
+        if spoken in legal:
+            return Reading("legal", spoken)
         marked = _marked(spoken, self.marks)
-        whole = [spoken] if len(spoken) <= game.max_action() else []
-        candidates = [*marked, *whole] if self.marks_first else [*whole, *marked]
-        for candidate in candidates:
-            for form in (candidate, folded := _fold(candidate), game.normalize(folded, player)):
-                if form in legal:
-                    return Reading("legal", form)
-        if not candidates or (not marked and "\n" in spoken):
+        meant = spoken if marked is None else marked
+        if len(meant) > game.max_action():
             return Reading("unreadable", None, "no action could be read in the reply")
-        wrong = (marked or whole)[0]
-        return Reading("illegal", None, self._why(game, player, wrong))
+        for form in (meant, folded := _fold(meant), game.normalize(folded, player)):
+            if form in legal:
+                return Reading("legal", form)
+        if not meant or (marked is None and "\n" in meant):
+            return Reading("unreadable", None, "no action could be read in the reply")
+        return Reading("illegal", None, self._why(game, player, meant))
 
     @staticmethod
     def _why(game: Game, player: Player, action: Action) -> str:
@@ -157,8 +162,6 @@ def _without_thoughts(text: str) -> str:
 
     A closing tag without its opening one (the template wrote it) hides all before it.
     """
-    if "think" not in text and "THINK" not in text and "Think" not in text:
-        return text
     kept, depth, start = [], 0, 0
     for tag in _THINK.finditer(text):
         if tag[0][1] != "/":
@@ -176,22 +179,24 @@ def _without_thoughts(text: str) -> str:
     return "".join(kept)
 
 
-def _marked(text: str, marks: tuple[str, ...]) -> list[str]:
-    """What the last mark of each kind points at, in the order of `marks`."""
-    found = [_FINDERS[mark](text) for mark in marks]
-    return [answer.strip()[:1000] for answer in found if answer is not None and answer.strip()]
-
-
-def _last_between(text: str, opening: str, closing: str) -> str | None:
-    end = text.rfind(closing)
-    start = text.rfind(opening, 0, end) if end >= 0 else -1
-    return text[start + len(opening) : end] if start >= 0 else None
+def _marked(text: str, marks: tuple[str, ...]) -> str | None:
+    """What the last mark of the first kind that the text has points at; None: there is no mark."""
+    for mark in marks:
+        found = _FINDERS[mark](text)
+        if found is not None:
+            return found.strip()
+    return None
 
 
 def _last_answer(text: str) -> str | None:
-    return _last_between(
-        text.replace("<ANSWER>", "<answer>").replace("</ANSWER>", "</answer>"), "<answer>", "</answer>"
-    )
+    """Between the last `</answer>` that has an opening tag and the last opening tag before it."""
+    start, found = None, None
+    for tag in _ANSWER.finditer(text):
+        if tag[0][1] != "/":
+            start = tag.end()
+        elif start is not None:
+            found = text[start : tag.start()]
+    return found
 
 
 def _last_boxed(text: str) -> str | None:
@@ -217,7 +222,9 @@ def _last_final(text: str) -> str | None:
 
 
 def _last_bracket(text: str) -> str | None:
-    return _last_between(text, "[", "]")
+    end = text.rfind("]")
+    start = text.rfind("[", 0, end) if end >= 0 else -1
+    return text[start + 1 : end] if start >= 0 else None
 
 
 _FINDERS = {"answer": _last_answer, "boxed": _last_boxed, "final": _last_final, "bracket": _last_bracket}

@@ -64,7 +64,13 @@ AGENTS: dict[str, str] = {
     "scripted": "arena.agents.simple:ScriptedAgent",
 }
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.]*-v[0-9]+\Z")
-_SECRET = re.compile(r"key|token|password|passwd|secret|credential", re.IGNORECASE)
+# Words that end the name of an option whose value is a secret; `max_tokens` and `tokenizer` are none.
+_SECRET = re.compile(
+    r"(?:.*[_-])?(?:(?:api)?key|token|pass(?:word|wd|phrase)?|pw|secret|credentials?|auth(?:orization)?|bearer|headers?)",
+    re.IGNORECASE,
+)
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_USER = re.compile(r"(?:^|/)[^/@:]*:[^/@]*@")  # user:password@host
 
 
 class AgentSpec(NamedTuple):
@@ -86,14 +92,14 @@ class AgentSpec(NamedTuple):
         head, _, query = spec.strip().partition("?")
         name, _, target = head.partition(":")
         if not name:
-            raise ValueError(f"agent spec {spec!r} has no name; write name[:target][?key=value&...]")
+            raise ValueError("agent spec has no name; write name[:target][?key=value&...]")
         pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True) if query else []
-        for key, _ in pairs:
-            if _SECRET.search(key) and not key.endswith("_env"):
-                raise ValueError(
-                    f"agent spec carries {key!r}: a secret belongs in the environment; write {key}_env=NAME"
-                )
-        if re.search(r"//[^/]*@", target):
+        for key, value in pairs:
+            if _SECRET.fullmatch(key):
+                raise ValueError(f"agent spec carries {key!r}: it belongs in the environment; write {key}_env=NAME")
+            if key.endswith("_env") and not _VARIABLE.fullmatch(value):
+                raise ValueError(f"{key} must be the name of an environment variable")
+        if _USER.search(target):
             raise ValueError("agent spec carries a password in its address; put it in the environment")
         return cls(name, target, tuple([(key, parse_value(text)) for key, text in pairs]))
 
@@ -111,7 +117,8 @@ def parse_value(text: str) -> Any:
 
 
 def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    """The text that `parse_value` reads as this value."""
+    return value if isinstance(value, str) and parse_value(value) == value else json.dumps(value)
 
 
 def unknown(kind: str, name: object, allowed: Iterable[str]) -> ValueError:

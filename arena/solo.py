@@ -11,9 +11,8 @@ from typing import Any
 
 from gymnasium.error import ResetNeeded
 
-from arena.agent import Agent, Reply, View
+from arena.agent import Agent, HouseAgent, Reply, View
 from arena.game import Player
-from arena.match import HouseAgent
 from arena.registry import make_agent
 from arena.table import OVER, Setup, Table
 
@@ -117,7 +116,7 @@ class Solo:
         """What you have earned since the last time, and whether it is over for you."""
         table, seat = self.table, self.seat
         if table.forfeits and seat in table.forfeits:
-            earned, self.over = self.setup.referee.settle(table.state, table.forfeits)[seat], True
+            earned, self.over = table.penalties.earned(table.state)[seat], True
         else:
             earned, self.over = table.earned[seat], table.asked == OVER
         reward, self.paid = earned - self.paid, earned
@@ -160,8 +159,9 @@ class Solo:
     def close(self) -> None:
         """Let go of what the game and the agents hold."""
         self.table.close()
-        for agent in self.given if isinstance(self.given, list) else [self.given]:
-            agent.close()
+        closing = [agent.close() for agent in (self.given if isinstance(self.given, list) else [self.given])]
+        if awaited := [done for done in closing if done is not None]:
+            asyncio.run_coroutine_threadsafe(_all(awaited), _loop()).result()
 
     def observation(self) -> Any:
         """What you see."""

@@ -7,17 +7,18 @@ to `table.answer`, and reads `table.earned`. Seats to act at the same moment are
 
 from collections.abc import Callable, Iterable, Mapping
 from operator import index
-from random import Random
 from typing import Any, Literal
 
 import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
+from arena.deal import deal_of
 from arena.game import Action, Game, LiveGame, Player, TurnGame
 from arena.numeric import Codec
+from arena.penalty import Penalties
 from arena.referee import Reading, Referee
-from arena.registry import frozen, id_of, load, make_game, options_of, unknown
+from arena.registry import frozen, id_of, load, options_of, unknown
 from arena.spaces import Text
 from arena.text import show
 
@@ -95,15 +96,10 @@ class Setup:
         self.referee = Referee(illegal, retries, _flag("show_legal", show_legal))
         self.history = _history(history)
         self.render_mode = _render_mode(render_mode)
-        self.lives = issubclass(self.game, LiveGame)
-        rng = Random(0)
-        unused = rng.getstate()
-        self.template = make_game(self.game, rng, self.options)
-        # A deal that draws nothing from its generator is the only one there is: an immutable value, made once.
-        self._only = self.template if rng.getstate() == unused and not self.lives else None
+        deal = deal_of(self.game, self.options)
+        self.lives, self.template, self.rules, self.talks = deal.live, deal.template, deal.rules, deal.talks
         self.players = self.template.players
-        self.rules = tuple([self.template.rules(p) for p in range(self.players)])
-        self.talks = self.game.events is not Game.events
+        self.deal: Callable[[int], Game] = deal.first
         self.codec = Codec(self.id, self.template) if _flag("numeric", numeric) else None
 
     def _check_names(self, options: Mapping[str, Any], own: set[str]) -> None:
@@ -113,10 +109,6 @@ class Setup:
                 raise unknown(f"argument of {self.id}", name, {*own, *allowed})
         if taken := sorted(own & set(allowed)):
             raise ValueError(f"option {taken[0]!r} of {self.id} is the name of an argument of every environment")
-
-    def deal(self, seed: int) -> Game:
-        """The first position: the same for the same seed in every face, and in a match."""
-        return self.game.initial(Random(seed), **self.options) if self._only is None else self._only
 
     def observation_space(self) -> Space[Any]:
         """A fresh space that holds every observation of every seat."""
@@ -134,7 +126,7 @@ class Table:
 
     __slots__ = (
         "acting", "answers", "asked", "codec", "earned", "ends", "everyone", "forfeits", "left", "legal", "marks",
-        "note", "play", "ply", "reasons", "referee", "retries", "seed", "seen", "setup", "shown", "shows", "spare",
+        "note", "penalties", "play", "ply", "reasons", "referee", "retries", "seed", "seen", "setup", "shown", "shows",
         "state", "talks", "turns", "verdicts",
     )  # fmt: skip
 
@@ -164,8 +156,7 @@ class Table:
     forfeits: list[Player]
     """Seats that have forfeited."""
     play: Callable[[Any, Action], Game] | None
-    spare: Random | None
-    """Draws the actions of seats that gave none."""
+    penalties: Penalties
 
     def __init__(self, setup: Setup, *, everyone: bool = False) -> None:
         """`everyone`: all seats look at every ply (parallel), so that news are what the last ply brought."""
@@ -187,7 +178,8 @@ class Table:
         self.seed, self.ply = seed, 0
         self.state = state = setup.deal(seed)
         self.earned = state.returns()
-        self.answers, self.forfeits, self.spare = {}, [], None
+        self.answers, self.penalties = {}, Penalties(self.referee, seed, self.ends)
+        self.forfeits = self.penalties.forfeits
         self.left, self.note = self.retries, ""
         self.turns, self.seen = blank, blank[:]
         self.verdicts, self.reasons = [""] * setup.players, [""] * setup.players
@@ -243,9 +235,8 @@ class Table:
             self.left -= 1
             self.note = self.referee.note(self.state, player, reading)
             return None
-        if self.referee.illegal == "forfeit":
-            self.forfeits.append(player)
-        return "" if self.forfeits and self.ends else self._substitute(player)
+        played = self.penalties.wrong(self.state, player)
+        return "" if played is None else played
 
     def _mark(self) -> None:
         """What comes from here on is news to those who look now."""
@@ -255,8 +246,8 @@ class Table:
     def _go_on(self) -> None:
         """Once the last answer of the ply is in, the game goes on."""
         if len(self.answers) == len(self.acting):
-            if self.forfeits and self.ends:
-                self.earned = self.referee.settle(self.state, self.forfeits)
+            if self.penalties.over:
+                self.earned = self.penalties.earned(self.state)
                 self.acting, self.asked, self.legal = (), OVER, ()
                 return
             self._apply()
@@ -268,7 +259,7 @@ class Table:
         self.state = state = self.state.apply(self.answers)
         self.answers = {}
         self.ply += 1
-        self.earned = self.referee.settle(state, self.forfeits) if self.forfeits else state.returns()
+        self.earned = self.penalties.earned(state)
         self.acting = state.to_act()
 
     def _ask(self) -> None:
@@ -278,14 +269,9 @@ class Table:
                 if player not in self.forfeits:
                     self.asked, self.legal = player, self.state.legal_actions(player)
                     return
-                self.answers[player] = self._substitute(player)
+                self.answers[player] = self.penalties.substitute(self.state, player)
             self._apply()
         self.asked, self.legal = OVER, ()
-
-    def _substitute(self, player: Player) -> Action:
-        if self.spare is None:
-            self.spare = Random((2 << 64) + self.seed)  # the stream a match uses
-        return self.referee.substitute(self.state, player, self.spare)
 
     def text(self, player: Player) -> str:
         """What the seat sees: the referee's note, the history, the position."""

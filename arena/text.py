@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from arena.game import Event
 
-__all__ = ["clean", "quote", "show", "transcript"]
+__all__ = ["clean", "mask_secrets", "quote", "show", "transcript"]
 
 # Control characters (C0, DEL, C1 with U+0085), line and paragraph separators, bidi marks and the invisible
 # format characters that could make one line look like another.
@@ -14,6 +14,22 @@ _HIDDEN = re.compile(
     "\U000e0000-\U000e007f\ud800-\udfff]"
 )
 _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+# What a key looks like where an error message repeats a request.
+_KEY = re.compile(
+    r"(\bbearer\s+|\bbasic\s+|\b(?:api|access)[-_ ]?(?:key|token)\W{1,4}|\b(?:password|secret)\W{1,4})\S+|\bsk-\S+",
+    re.IGNORECASE,
+)
+
+
+def mask_secrets(text: str) -> str:
+    """The text with what looks like a key or password left out.
+
+    >>> mask_secrets("401: Bearer sk-123 was refused")
+    '401: Bearer *** was refused'
+    """
+    return _KEY.sub(lambda match: f"{match[1] or ''}***", text)
 
 
 def _escape(match: re.Match[str]) -> str:

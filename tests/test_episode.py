@@ -66,7 +66,10 @@ def test_replay_gives_the_final_position() -> None:
     assert final.returns() == episode.returns
 
 
-@pytest.mark.parametrize("field", ["action", "observation", "hash", "seat", "seed", "returns", "events", "cut", "env"])
+TURN = ["action", "observation", "hash", "seat", "events", "reward"]
+
+
+@pytest.mark.parametrize("field", [*TURN, "seed", "returns", "cut", "env", "final", "scores", "forfeits"])
 def test_tampering_is_found(field: str) -> None:
     episode = played()
     turn = next(turn for turn in episode.turns if turn.events)
@@ -80,6 +83,14 @@ def test_tampering_is_found(field: str) -> None:
         turn.events = (*turn.events[:-1], "Nothing happened.")
     elif field == "cut":
         episode.turns.pop()
+    elif field == "reward":
+        turn.reward += 0.5
+    elif field == "final":
+        episode.final = ("You won.", *episode.final[1:])
+    elif field == "scores":
+        episode.scores = ({"correct": 1.0}, {})
+    elif field == "forfeits":
+        episode.forfeits = (0,)
     elif field == "returns":
         episode.returns = (0.5, -0.5)
     elif field == "seed":

@@ -5,15 +5,16 @@ import time
 from collections.abc import Awaitable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import pytest
 
 import arena
-from arena.agent import Agent, AgentError, Reply, View
-from arena.episode import Episode, replay, validate
+from arena.agent import Agent, AgentError, AgentInfo, Call, Reply, View
+from arena.episode import Episode, read, replay, validate, write
 from arena.game import Action, LiveGame, Player
 from arena.match import play, play_sync
 from arena.referee import Referee
@@ -69,7 +70,7 @@ def sane(episode: Episode) -> Episode:
         assert episode.returns is not None
         for seat, earned in enumerate(episode.returns):
             turns = [turn for turn in episode.turns if turn.seat == seat]
-            if turns and not episode.forfeits:
+            if turns:
                 assert sum(turn.reward for turn in turns) == pytest.approx(earned, abs=1e-9)
     return episode
 
@@ -198,12 +199,34 @@ def test_too_many_plies_truncate() -> None:
     assert all(episode.final)
 
 
-def test_the_deadline_covers_everything() -> None:
+class Naps(Agent):
+    """Holds everything up for a while, as a careless plain agent does."""
+
+    name = "naps"
+
+    def __init__(self, seconds: float, blocking: bool = False) -> None:
+        self.seconds, self.blocking = seconds, blocking
+
+    def act(self, view: View) -> Reply:
+        time.sleep(self.seconds)
+        return Reply(view.sample_action())
+
+
+@pytest.mark.parametrize("agent", [Slow(30), Naps(30, blocking=True), Naps(0.2)], ids=["async", "blocking", "plain"])
+def test_the_deadline_covers_everything(agent: Agent) -> None:
     start = time.monotonic()
-    episode = play_sync("TicTacToe-v0", [Slow(30), "random"], 0, deadline=0.05)
+    episode = play_sync("TicTacToe-v0", [agent, "random"], 0, deadline=0.1)
     assert time.monotonic() - start < 10
     assert episode.outcome == "void"
-    assert "deadline of 0.05 s" in episode.reason
+    assert "the deadline passed at ply" in episode.reason
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+def test_a_plain_agent_out_of_time_has_given_a_wrong_answer(blocking: bool) -> None:
+    agents = [Naps(0.3, blocking), make_agent("first")]
+    episode = sane(play_sync("TicTacToe-v0", agents, 0, turn_seconds=0.05))
+    assert (episode.outcome, episode.forfeits) == ("terminated", (0,))
+    assert episode.turns[0].attempts[0].reason == "no answer within 0.05 s"
 
 
 def test_out_of_time_is_a_local_agents_fault_and_a_servers_misfortune() -> None:
@@ -269,10 +292,85 @@ def test_a_hidden_list_is_not_in_the_view() -> None:
     assert set(seen) == {None}
 
 
+@pytest.mark.parametrize("illegal", ["forfeit", "random", "fallback"])
+@pytest.mark.parametrize("game_id", sorted(GAMES))
+def test_every_kind_of_end_is_settled_and_replays(game_id: str, illegal: Any) -> None:
+    class Slips(Agent):
+        """Mostly legal, now and then not."""
+
+        name = "slips"
+
+        def act(self, view: View) -> Reply:
+            return Reply("\x00 no such action" if view.draw(5) == 0 else view.sample_action())
+
+    template = make_game(game_id)
+    for seed in range(6):
+        for limit in (1, 4, None):
+            agents = [Slips()] * template.players
+            episode = sane(play_sync(game_id, agents, seed, referee=Referee(illegal), max_turns=limit))
+            assert episode.outcome in ("terminated", "truncated"), episode.reason
+            assert episode.returns is not None
+            assert all(episode.returns[seat] == template.reward_range()[0] for seat in episode.forfeits)
+
+
+def test_what_a_model_wrote_can_always_be_stored(tmp_path: Path) -> None:
+    class Odd(Agent):
+        """Says things UTF-8 has no bytes for, everywhere."""
+
+        name = "odd"
+
+        def act(self, view: View) -> Reply:
+            call = Call("generate", "\ud800", "\udfff!", finish_reason="\ud83d")
+            return Reply(view.sample_action(), "thinking \ud800", calls=(call,), gaps=("logprobs",))
+
+        def info(self) -> AgentInfo:
+            return AgentInfo(model="odd-1", weight_version="7", sampling={"temperature": 0.5}, trainable=False)
+
+    episode = sane(play_sync("TicTacToe-v0", [Odd(), "first"], 0))
+    write(tmp_path / "odd.jsonl", [episode])
+    (again,) = read(tmp_path / "odd.jsonl")
+    attempt = again.turns[0].attempts[0]
+    assert (attempt.reasoning, attempt.calls[0].received) == ("thinking \ufffd", "\ufffd!")
+    assert again.gaps == ("logprobs",)
+    assert again.seats[0].policy.model == "odd-1"
+    assert again.seats[1].policy == AgentInfo()
+    assert set(again.versions) == {"arena", "chess", "msgspec", "python"}
+
+
+def test_an_error_that_repeats_a_key_is_recorded_without_it() -> None:
+    class Leaks(Agent):
+        name = "leaks"
+
+        def act(self, view: View) -> Reply:
+            raise AgentError("401 for Authorization: Bearer sk-12345, api_key=abc, password: hunter2")
+
+    reason = play_sync("TicTacToe-v0", [Leaks(), "first"]).reason
+    assert "401" in reason
+    assert not any(secret in reason for secret in ("12345", "abc", "hunter2"))
+
+
+def test_a_view_says_what_is_new() -> None:
+    heard: dict[int, list[str]] = {0: [], 1: []}
+
+    class Listens(Agent):
+        name = "listens"
+
+        def act(self, view: View) -> Reply:
+            heard[view.player] += [event.text for event in view.new_events]
+            assert view.open_text == (view.legal_actions is None)
+            return Reply(view.sample_action())
+
+    episode = sane(play_sync("LiarsDice-v0", [Listens(), Listens()], 5))
+    told = [event for turn in episode.turns if turn.seat == 0 for event in turn.events]
+    assert heard[0] == told
+    assert len(told) > 5
+
+
 class Door(LiveGame):
     """Opens at the first action, and must be closed whatever happens."""
 
     players = 1
+    closed: ClassVar[list[list[str]]] = []
     opened: list[str]
 
     @classmethod
@@ -299,12 +397,35 @@ class Door(LiveGame):
         return (float(len(self.opened)) / 2,)
 
     def close(self) -> None:
-        self.opened.append("closed")
+        self.closed.append(self.opened)
 
 
-def test_a_live_game_is_closed_at_its_end() -> None:
+class Stuck(Door):
+    """Hangs when it is closed."""
+
+    def close(self) -> None:
+        time.sleep(5)
+
+
+def test_a_live_game_is_closed_whatever_its_end() -> None:
+    Door.closed.clear()
     for episode in (play_sync(Door, ["first"]), asyncio.run(play(Door, ["first"]))):
         assert (episode.outcome, episode.returns, episode.env) == ("terminated", (1.0,), "Door")
+    play_sync(Door, [Broken()])
+    asyncio.run(play(Door, [Broken()]))
+    play_sync(Door, [Slow(30)], deadline=0.05)
+    for _ in range(100):
+        if len(Door.closed) == 5:
+            break
+        time.sleep(0.02)
+    assert Door.closed == [["knock", "knock"]] * 2 + [[]] * 3
+
+
+def test_the_deadline_covers_teardown_too() -> None:
+    start = time.monotonic()
+    episode = asyncio.run(play(Stuck, ["first"], deadline=0.1))
+    assert time.monotonic() - start < 4
+    assert episode.outcome == "void"
 
 
 @pytest.mark.parametrize(

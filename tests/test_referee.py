@@ -74,6 +74,9 @@ def read(text: str, game: Game = START, **settings: Any) -> Reading:
         ("If I play [1] I lose, so my answer is [5]", "5"),
         ("<think>maybe [1]</think> [5]", "5"),
         ("<think>[1]<think>[2]</think></think>5", "5"),
+        ("<ThInK>[1]</THINKING><Answer>5</ANSWER>", "5"),
+        ("<answer>1 <answer>5</answer>", "5"),
+        ("x" * 300_000 + "</think> [5]", "5"),
         ("the template opened the thought: [1] </think>5", "5"),
         ("٥", "5"),  # an Arabic-Indic digit
         ("[５]", "5"),  # a full-width one
@@ -86,7 +89,11 @@ def test_an_action_is_found(text: str, action: str) -> None:
 @pytest.mark.parametrize(
     ("text", "verdict"),
     [
-        ("", "illegal"),
+        ("", "unreadable"),
+        ("[]", "unreadable"),
+        ("[5] was my first thought, but <answer>0</answer>", "illegal"),
+        (r"\boxed{5}, no: <answer>0</answer>", "illegal"),
+        ("[5] or rather, final answer: 0", "illegal"),
         ("0", "illegal"),
         ("[0]", "illegal"),
         ("<think>5", "unreadable"),
@@ -112,11 +119,11 @@ def test_the_reason_is_the_games_own_where_one_seat_moves() -> None:
     assert "not a legal action" in Referee().read(RockPaperScissors.initial(Random(0)), 0, "dynamite").reason
 
 
-def test_marks_can_come_first_or_be_left_out() -> None:
+def test_marks_have_an_order_and_can_be_left_out() -> None:
     assert read("[5]", marks=("boxed",)).verdict == "illegal"
     both = TicTacToe()
-    assert Referee(marks_first=True).read(both, 0, "5").action == "5"
-    assert Referee(marks=("bracket", "answer"), marks_first=True).read(both, 0, "<answer>1</answer> [2]").action == "2"
+    assert Referee(marks=("bracket", "answer")).read(both, 0, "<answer>1</answer> [2]").action == "2"
+    assert Referee(marks=()).read(both, 0, "5").action == "5"
 
 
 def test_open_text_is_passed_whole_and_normalised_only_if_need_be() -> None:
@@ -125,6 +132,10 @@ def test_open_text_is_passed_whole_and_normalised_only_if_need_be() -> None:
     assert read("Hex", Diary()) == Reading("illegal", None, "no x, please")
     assert read("!ks", Diary()).action == "!ks"
     assert read("<think>x</think>  fine ", Diary()).action == "fine"
+    assert read("<THINK>secret</THINK>hi", Diary()).action == "hi"
+    assert read("<think>secret", Diary()).verdict == "unreadable"
+    assert read("z" * 300_000 + "</think>hi", Diary()).action == "hi"
+    assert read("z" * 300_000 + " " * 100_000 + "hi", Diary()).verdict == "unreadable"
     assert read("y" * 21, Diary()).verdict == "unreadable"
     assert read("\ud800", Diary()).action == "\ufffd"
 
@@ -139,7 +150,7 @@ def test_open_text_is_passed_whole_and_normalised_only_if_need_be() -> None:
         "<think>" * 100_000,
         "</think>" * 100_000,
         "final answer:" * 80_000,
-        "final answer" + " " * 1_000_000,
+        "final answer" + " " * 1_000_000 + "x",
         "\x00" * 1_000_000,
         "\ud800" * 1_000_000,
         "9" * 1_000_000,

@@ -98,6 +98,7 @@ def test_lists_become_tuples_all_the_way_down() -> None:
     [
         ("random", AgentSpec("random")),
         ("mcts?simulations=100&c=0.7", AgentSpec("mcts", "", (("simulations", 100), ("c", 0.7)))),
+        ('x?version="5"&note=a%26b', AgentSpec("x", "", (("version", "5"), ("note", "a&b")))),
         ("sb3:runs/a.zip", AgentSpec("sb3", "runs/a.zip")),
         (
             "sglang:http://127.0.0.1:30000?model=qwen",
@@ -112,13 +113,31 @@ def test_specs_are_read_and_written(text: str, spec: AgentSpec) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["openai:https://h?api_key=sk-1", "x?password=1", "x?ACCESS_TOKEN=1", "openai:https://me:pw@host/v1"]
+    "text",
+    [
+        "openai:https://h?api_key=sk-1",
+        "x?password=1",
+        "x?ACCESS_TOKEN=1",
+        "x?authorization=Bearer sk-1",
+        "x?auth=1",
+        "x?pw=1",
+        "x?x-api-key=sk-1",
+        'x?headers={"Authorization": "sk-1"}',
+        "x?api_key_env=sk-1",
+        "openai:https://me:pw@host/v1",
+        "openai:me:pw@host/v1",
+    ],
 )
 def test_a_spec_never_carries_a_secret(text: str) -> None:
     with pytest.raises(ValueError, match="environment") as error:
         AgentSpec.parse(text)
     assert "sk-1" not in str(error.value)
     assert "pw@" not in str(error.value)
+
+
+@pytest.mark.parametrize("query", ["max_tokens=5", "tokenizer=qwen", "author=me", "monkey=1", "keyboard=x", "top_k=3"])
+def test_words_that_only_look_like_secrets_are_options(query: str) -> None:
+    assert str(AgentSpec.parse(f"x:model@v2?{query}")) == f"x:model@v2?{query}"
 
 
 @pytest.mark.parametrize(
