@@ -39,9 +39,11 @@ class Waiting(Agent):
 
 
 def measured(game: str, count: int) -> Crowd:
-    """In a fresh process."""
+    """In a fresh process. RuntimeError, with what it said, if that fails."""
     command = [sys.executable, "-m", "benchmarks.crowd", game, str(count)]
-    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed: {done.stderr}")
     return Crowd(**json.loads(done.stdout))
 
 

@@ -132,6 +132,8 @@ def test_a_crowd_is_measured_in_a_process_of_its_own() -> None:
 
 
 def test_a_process_that_fails_is_no_figure() -> None:
+    with pytest.raises(RuntimeError, match="unknown game"):
+        crowd.measured("Nim", 5)
     assert startup._process(("-c", "pass")) > 0
     with pytest.raises(OSError, match="ended with 3"):
         startup._process(("-c", "raise SystemExit(3)"))
