@@ -10,11 +10,13 @@ import platform
 import sys
 from hashlib import blake2b
 from importlib.metadata import distribution, distributions
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from random import Random
 
 MOST_PACKAGES = 30
 MOST_STEPS = 300
+EXTRAS = {"arena.adapters.sb3"}  # modules that exist for an extra, which the clean environment has not
+GOLDEN = Path(__file__).parent.parent / "tests" / "golden" / "episodes.jsonl.zst"
 
 
 def packages() -> list[str]:
@@ -34,7 +36,7 @@ def modules() -> list[str]:
         try:
             importlib.import_module(name)
         except ModuleNotFoundError as error:
-            if not name.startswith(("arena.adapters.", "arena.agents.")) or str(error.name).startswith("arena"):
+            if name not in EXTRAS or str(error.name).startswith("arena"):
                 raise
             print(f"  {name}: needs an extra ({error})", file=sys.stderr)
     return names
@@ -66,13 +68,18 @@ def play(game_id: str) -> list[str]:
 def main() -> None:
     """Check everything; say what was checked."""
     installed, found = packages(), modules()
+    from arena import episode
     from arena.registry import game_ids
 
     seen = {game_id: play(game_id) for game_id in game_ids()}
+    golden = list(episode.read(GOLDEN))
+    for played in golden:
+        episode.replay(played)
     digest = blake2b(repr(seen).encode(), digest_size=8).hexdigest()
     print(
         f"Python {platform.python_version()}: {len(installed)} packages, {len(found)} modules imported, "
-        f"{len(seen)} ids played ({sum(map(len, seen.values()))} turns, digest {digest})"
+        f"{len(seen)} ids played ({sum(map(len, seen.values()))} turns, digest {digest}), "
+        f"{len(golden)} golden episodes replayed"
     )
 
 

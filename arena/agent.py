@@ -29,7 +29,10 @@ class Call(msgspec.Struct, frozen=True, omit_defaults=True):
     """What was asked, such as "generate" or "tool"."""
     sent: str = ""
     received: str = ""
+    extends: int = 0
+    """How many tokens the prompt shares with prompt and completion of the seat's previous call."""
     prompt_ids: tuple[int, ...] = ()
+    """The tokens of the prompt after those, so that a conversation is stored once (`arena.episode.prompts`)."""
     completion_ids: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
     """One for each completion id, or none."""

@@ -29,6 +29,7 @@ __all__ = [
     "Writer",
     "joined",
     "link",
+    "prompts",
     "read",
     "replay",
     "shown_to",
@@ -128,6 +129,24 @@ def shown_to(game: Game, player: Player, since: int) -> tuple[tuple[str, ...], s
     return tuple([show(event) for event in game.events(player)[since:]]), game.observation(player)
 
 
+def prompts(calls: Iterable[Call]) -> list[tuple[int, ...]]:
+    """The whole prompt of every call of one seat, in order, from what each adds to the one before.
+
+    >>> prompts([Call("generate", prompt_ids=(1, 2), completion_ids=(3,)), Call("generate", extends=3, prompt_ids=(4,))])
+    [(1, 2), (1, 2, 3, 4)]
+
+    Raises EpisodeError where a call extends more than there was.
+    """
+    whole: list[tuple[int, ...]] = []
+    before: tuple[int, ...] = ()
+    for call in calls:
+        if call.extends > len(before):
+            raise EpisodeError(f"a call extends {call.extends} tokens, there were {len(before)} before it")
+        whole.append(before[: call.extends] + call.prompt_ids)
+        before = whole[-1] + call.completion_ids
+    return whole
+
+
 def joined(events: tuple[str, ...], observation: str) -> str:
     """What a seat is shown: the events, a line each, then the observation."""
     return "\n".join((*events, observation)) if events else observation
@@ -151,9 +170,22 @@ def _seats_known(episode: Episode) -> bool:
     return all(turn.seat in known for turn in episode.turns) and all(seat in known for seat in episode.forfeits)
 
 
+def _calls(episode: Episode, seat: Player) -> list[Call]:
+    """The calls of a seat, in order."""
+    turns = [turn for turn in episode.turns if turn.seat == seat]
+    return [call for turn in turns for attempt in turn.attempts for call in attempt.calls]
+
+
 def _logprobs_fit(episode: Episode) -> bool:
-    calls = [call for turn in episode.turns for attempt in turn.attempts for call in attempt.calls]
+    calls = [call for seat in range(len(episode.seats)) for call in _calls(episode, seat)]
     return all(not call.logprobs or len(call.logprobs) == len(call.completion_ids) for call in calls)
+
+
+def _prompts_fit(episode: Episode) -> bool:
+    try:
+        return all(prompts(_calls(episode, seat)) is not None for seat in range(len(episode.seats)))
+    except EpisodeError:
+        return False
 
 
 def _reasoned(episode: Episode) -> bool:
@@ -179,6 +211,7 @@ _INVARIANTS: dict[str, Callable[[Episode], bool]] = {
     "turns and forfeits name seats that exist": _seats_known,
     "plies never go back": _in_order,
     "logprobs and completion ids have equal lengths": _logprobs_fit,
+    "prompts extend what was there before": _prompts_fit,
     "what was shown at the end is kept": _end_kept,
 }
 

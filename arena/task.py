@@ -179,8 +179,8 @@ class Task(TurnGame):
         return 1
 
     def max_action(self) -> int:
-        """Room for a few paragraphs of working before a marked answer (see `final`)."""
-        return 4_000
+        """Room for pages of working before a marked answer (see `final`)."""
+        return 16_000
 
     def max_length(self) -> int:
         """The question and the answer, every character of it escaped."""

@@ -138,6 +138,10 @@ def test_the_turns_invariants_can_fail() -> None:
     uneven.turns[0].attempts = (Attempt("x", calls=(Call("generate", completion_ids=(1, 2), logprobs=(0.1,)),)),)
     with pytest.raises(EpisodeError, match="equal lengths"):
         validate(uneven)
+    torn = played()
+    torn.turns[0].attempts = (Attempt("x", calls=(Call("generate", extends=3),)),)
+    with pytest.raises(EpisodeError, match="prompts extend"):
+        validate(torn)
 
 
 def test_private_words_stay_out_of_other_seats_turns() -> None:

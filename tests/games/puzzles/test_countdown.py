@@ -144,10 +144,10 @@ ILLEGAL = [
     ("６", "write an expression"),
     ("\ud800", "write an expression"),
     ("\0", "write an expression"),
-    ("9" * 4_000, "999999999 is not among"),
-    ("(" * 4_000, "ends too early"),
-    ("(" * 10**6, "at most 4000 characters"),
-    ("9" * 10**5, "at most 4000 characters"),
+    ("9" * 16_000, "999999999 is not among"),
+    ("(" * 16_000, "ends too early"),
+    ("(" * 10**6, "at most 16000 characters"),
+    ("9" * 10**5, "at most 16000 characters"),
 ]
 
 

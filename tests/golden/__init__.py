@@ -1,0 +1,1 @@
+"""Episodes that must replay for ever."""
