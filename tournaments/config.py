@@ -1,9 +1,8 @@
 """What a tournament is: agents, games with their options, seed blocks and limits; read from TOML and checked."""
 
 import json
-import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,11 +12,11 @@ from arena.agent import Agent
 from arena.game import Game
 from arena.referee import Referee
 from arena.registry import AgentSpec, canonical, make_agent, make_game, unknown
+from arena.tournaments.identity import game_terms, identities, identity
 
-__all__ = ["AgentEntry", "ConfigError", "GameEntry", "Tournament", "dump", "identities", "identity", "load", "parse"]
+__all__ = ["AgentEntry", "ConfigError", "GameEntry", "Tournament", "dump", "load", "parse"]
 
 Truncated = Literal["score", "drop"]
-_PLACE = re.compile(r"(?:host|port|url|base_url|address)\Z")
 _MAX_SEED = 1 << 62
 
 
@@ -39,6 +38,11 @@ class GameEntry(msgspec.Struct, frozen=True, omit_defaults=True):
         given = ", ".join(f"{key}={_plain(value)}" for key, value in sorted(self.options.items()))
         return f"{self.id} ({given})" if given else self.id
 
+    @property
+    def terms(self) -> dict[str, Any]:
+        """All options, the defaults too: what a game's id is made of, however the entry was written."""
+        return game_terms(self.id, self.options)
+
     @classmethod
     def of(cls, text: str) -> "GameEntry":
         """Read `ConnectFour-v0` or `ConnectFour-v0?columns=8&rows=7`."""
@@ -52,6 +56,12 @@ class AgentEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     spec: str
     name: str = ""
     """"" becomes the spec string."""
+
+    def make(self) -> Agent:
+        """The agent, called by the entry's name."""
+        agent = make_agent(self.spec)
+        agent.name = self.name
+        return agent
 
 
 class Tournament(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -97,12 +107,9 @@ class Tournament(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """How many seed blocks of this game."""
         return self.blocks if entry.blocks is None else entry.blocks
 
-    def make_agents(self) -> list[Agent]:
-        """One object for each entry, called by its name."""
-        agents = [make_agent(entry.spec) for entry in self.agents]
-        for agent, entry in zip(agents, self.agents, strict=True):
-            agent.name = entry.name
-        return agents
+    def identities(self) -> list[str]:
+        """What makes each agent the player it is."""
+        return identities([entry.spec for entry in self.agents])
 
 
 _LEAST = {"blocks": 1, "repetitions": 1, "concurrency": 1, "workers": 0, "void_retries": 0, "seed": 0}
@@ -178,12 +185,13 @@ def _checked(raw: Tournament) -> Tournament:
     _check_numbers(raw)
     games = tuple([msgspec.structs.replace(entry, id=canonical(entry.id)) for entry in raw.games])
     agents = tuple([_named(entry) for entry in raw.agents])
-    _no_twins("game", [entry.label for entry in games])
-    _no_twins("agent name", [entry.name for entry in agents])
+    for entry in games:
+        _check_seats(entry, make_game(entry.id, 0, entry.options), len(agents))
+    _no_twins("game", [(entry.label, json.dumps([entry.id, entry.terms])) for entry in games])
+    _no_twins("agent", [_player(entry) for entry in agents])
     for number, entry in enumerate(games):
         if entry.blocks is not None and entry.blocks < 1:
             raise ConfigError(f"games[{number}].blocks={entry.blocks}: allowed are 1 and more")
-        _check_seats(entry, make_game(entry.id, 0, entry.options), len(agents))
     return msgspec.structs.replace(raw, games=games, agents=agents)
 
 
@@ -202,39 +210,29 @@ def _check_numbers(raw: Tournament) -> None:
 
 
 def _named(entry: AgentEntry) -> AgentEntry:
-    make_agent(entry.spec).close()
     return AgentEntry(entry.spec, entry.name.strip() or str(AgentSpec.parse(entry.spec)))
 
 
-def _no_twins(what: str, names: Sequence[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigError(f"{what} {name!r} appears twice; every one needs its own")
+def _player(entry: AgentEntry) -> tuple[str, str]:
+    """Name and key: one policy may play twice (a null test), but then it has a name that says so."""
+    player = identity(entry.spec)
+    return entry.name, player if entry.name == str(AgentSpec.parse(entry.spec)) else f"{player} as {entry.name}"
+
+
+def _no_twins(what: str, labelled: Sequence[tuple[str, str]]) -> None:
+    """(label, key): neither may be there twice."""
+    seen: dict[str, str] = {}
+    for label, key in labelled:
+        if label in seen.values():
+            raise ConfigError(f"{what} {label!r} appears twice; leave one out, or give it a name of its own")
+        if key in seen:
+            raise ConfigError(f"{what} {label!r} is the same {what} as {seen[key]!r}; leave one out")
+        seen[key] = label
 
 
 def _check_seats(entry: GameEntry, game: Game, agents: int) -> None:
     if game.players - len(game.house) > 1 and agents < 2:
         raise ConfigError(f"{entry.id} needs at least 2 agents, got {agents}")
-
-
-def identity(spec: str, weight_version: str = "") -> str:
-    """What makes two agents the same player: the spec without host, port and names of secrets, options in order."""
-    parsed = AgentSpec.parse(spec)
-    target = re.sub(r"\A\w{1,20}://[^/]*/?", "", parsed.target)
-    kept = {k: v for k, v in sorted(parsed.options) if not _PLACE.match(k) and not k.endswith("_env")}
-    text = str(AgentSpec(parsed.name, target, tuple(kept.items())))
-    return f"{text}@{weight_version}" if weight_version else text
-
-
-def identities(entries: Iterable[AgentEntry]) -> list[str]:
-    """The identity of every agent; equal ones (a null test: the same agent under two names) are numbered apart."""
-    seen: dict[str, int] = {}
-    names = []
-    for entry in entries:
-        name = identity(entry.spec, getattr(make_agent(entry.spec), "weight_version", ""))
-        seen[name] = seen.get(name, 0) + 1
-        names.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
-    return names
 
 
 def _plain(value: Any) -> str:

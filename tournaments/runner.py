@@ -1,28 +1,33 @@
 """Plays what the schedule lists and the store does not hold: one event loop, a bounded number of games at once."""
 
 import asyncio
+import inspect
 import queue
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Executor
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, product
 from types import FrameType
-from typing import Self
+from typing import Self, TypeVar
 
-import sqlalchemy.exc
+import msgspec
 
 from arena.agent import Agent
 from arena.episode import Episode
 from arena.match import play
+from arena.registry import make_game
 from arena.tournaments.config import GameEntry, Tournament
 from arena.tournaments.schedule import Fixture, count, fixtures, seats_of
 from arena.tournaments.store import Store, StoreError
 from arena.workers import Workers
 
 __all__ = ["Aborted", "Refused", "Tally", "run"]
+
+T = TypeVar("T")
 
 _WAITING = 64  # finished games that may wait for the disk
 _JUDGED = 20  # attempts before the share of void ones means anything
@@ -80,8 +85,8 @@ def run(
     The first Ctrl-C lets the running games finish and starts no more; the second ends at once. Games that were void
     `void_retries + 1` times are left out, unless `redo_void`.
 
-    Before anything is played, every agent makes the first move of every game. Raises Refused if one cannot, Aborted
-    when too many attempts are void, and StoreError if the disk refuses.
+    Before anything is played, every agent is asked for one move in every game, beside random ones. Raises Refused if
+    it cannot, Aborted when too many attempts are void, and StoreError if a game cannot be stored.
     """
     return asyncio.run(_Run(tournament, store, redo_void).play(report, tick))
 
@@ -91,7 +96,7 @@ class _Run:
         self.tournament, self.store = tournament, store
         self.finished = store.finished()
         self.spent = {} if redo_void else store.void_attempts()
-        self.agents: list[Agent] = tournament.make_agents()
+        self.agents: list[Agent] = []
         self.tally = Tally(sum(count(tournament)))
         self.pending: Iterator[Fixture] = self._pending()
         self.tasks: list[asyncio.Task[None]] = []
@@ -113,28 +118,50 @@ class _Run:
         with _Interrupts(self._interrupt), _Recorder(self.store, self.tally) as recorder, self._pool() as pool:
             ticker = asyncio.create_task(_tick(report, self.tally, tick))
             try:
-                self.tasks = [asyncio.create_task(self._preflight(pool))]
-                await self.tasks[0]
-                workers = range(self._at_once(pool))
-                self.tasks = [asyncio.create_task(self._worker(recorder, pool)) for _ in workers]
-                await asyncio.gather(*self.tasks)
+                await self._play_all(recorder, pool)
             except asyncio.CancelledError:
                 if not self.tally.stopped:
                     raise
             finally:
                 pool.shutdown(wait=False)  # a search that still runs belongs to no game any more
                 ticker.cancel()
-                for task in self.tasks:
-                    task.cancel()
-                for agent in self.agents:
-                    agent.close()
         report(self.tally)
         if self.abort:
             raise Aborted(self.abort)
         return self.tally
 
+    async def _play_all(self, recorder: "_Recorder", pool: Workers) -> None:
+        """Make the agents, ask each for a move, play; unless all is played already."""
+        first = next(self.pending, None)
+        if first is None:
+            return
+        self.pending = chain([first], self.pending)
+        async with AsyncExitStack() as opened:
+            for entry in self.tournament.agents:
+                agent = entry.make()
+                opened.push_async_callback(_close, agent)
+                self.agents.append(agent)
+            probes = product(self.tournament.games, self.agents)
+            await self._side_by_side(probes, lambda probe: self._probe(probe[0], probe[1], pool), pool)
+            await self._side_by_side(self.pending, lambda fixture: self._game(fixture, recorder, pool), pool)
+
     def _pool(self) -> Workers:
         return Workers(self.tournament.workers)
+
+    async def _side_by_side(self, jobs: Iterator[T], work: Callable[[T], Awaitable[None]], pool: Workers) -> None:
+        """Work on all jobs, as many at once as the tournament allows; the first error ends them all."""
+
+        async def worker() -> None:
+            for job in jobs:
+                await work(job)
+
+        self.tasks = [asyncio.create_task(worker()) for _ in range(self._at_once(pool))]
+        try:
+            await asyncio.gather(*self.tasks)
+        finally:
+            for task in self.tasks:
+                task.cancel()
+            await asyncio.gather(*self.tasks, return_exceptions=True)
 
     def _at_once(self, pool: Workers) -> int:
         """Fewer where answers are timed: a search must not wait for a worker on its own clock."""
@@ -142,44 +169,34 @@ class _Run:
         searches = any(agent.blocking for agent in self.agents)
         return min(self.tournament.concurrency, pool.count) if timed and searches else self.tournament.concurrency
 
-    async def _preflight(self, pool: Executor) -> None:
-        """One move of every agent in every game, unless all is played already."""
-        first = next(self.pending, None)
-        if first is None:
-            return
-        self.pending = chain([first], self.pending)
-        for entry in self.tournament.games:
-            seats = len(seats_of(entry)[1])
-            for agent in self.agents:
-                await self._probe(entry, agent, seats, pool)
-
-    async def _probe(self, entry: GameEntry, agent: Agent, seats: int, pool: Executor) -> None:
+    async def _probe(self, entry: GameEntry, agent: Agent, pool: Executor) -> None:
+        """One move of one agent in one game; the other seats play at random, and cost nothing."""
         asked = self.tournament
+        free = seats_of(entry)[1]
+        seated: list[str | Agent] = ["random"] * len(free)
+        acting = [p for p in make_game(entry.id, asked.seed, entry.options).to_act() if p in free]
+        seated[free.index(acting[0]) if acting else 0] = agent
         for _ in range(asked.void_retries + 1):
             if self.tally.stopped:
                 return
             tried = await play(
-                entry.id, [agent] * seats, asked.seed, entry.options, asked.referee,
+                entry.id, seated, asked.seed, entry.options, msgspec.structs.replace(asked.referee, retries=0),
                 deadline=asked.deadline, turn_seconds=asked.turn_seconds, max_turns=1, pool=pool,
             )  # fmt: skip
             if tried.outcome != "void":
                 return
         raise Refused(f"agent {agent.name!r} cannot play {entry.label}: {tried.reason}")
 
-    async def _worker(self, recorder: "_Recorder", pool: Executor) -> None:
-        for fixture in self.pending:
-            await self._game(fixture, recorder, pool)
-
     async def _game(self, fixture: Fixture, recorder: "_Recorder", pool: Executor) -> None:
         """One game until it counts, or its retries are used up."""
         for _ in range(self.spent.get(fixture.id, 0), self.tournament.void_retries + 1):
+            if self.tally.stopped or self.abort:
+                return
             episode = await self._attempt(fixture, pool)
             await recorder.put(fixture, episode)
             if episode.outcome != "void":
                 return
             self._judge(episode)
-            if self.tally.stopped or self.abort:
-                return
         self.tally.given_up += 1
 
     async def _attempt(self, fixture: Fixture, pool: Executor) -> Episode:
@@ -214,6 +231,12 @@ class _Run:
         if times > 1:
             for task in self.tasks:
                 task.cancel()
+
+
+async def _close(agent: Agent) -> None:
+    closed = agent.close()
+    if inspect.isawaitable(closed):
+        await closed
 
 
 async def _tick(report: Callable[[Tally], None], tally: Tally, seconds: float) -> None:
@@ -264,23 +287,27 @@ class _Recorder:
             self._check()
 
     async def put(self, fixture: Fixture, episode: Episode) -> None:
-        """Hand over an episode; waits only while many others do."""
+        """Hand over an episode; waits only while many others do. Raises StoreError once one could not be kept."""
         self._check()
         self.queue.put((fixture, episode))
         await asyncio.sleep(0)
         while self.queue.qsize() > _WAITING:
+            self._check()
+            if not self.thread.is_alive():
+                raise StoreError(f"{self.store.path} is not written any more: its thread has ended")
             await asyncio.sleep(0.002)
 
     def _check(self) -> None:
         if self.error is not None:
-            raise StoreError(f"{self.store.path} cannot be written: {self.error}") from self.error
+            said = f"{type(self.error).__name__}: {self.error}"
+            raise StoreError(f"{self.store.path} cannot be written: {said[:500]}") from self.error
 
     def _work(self) -> None:
         while (item := self.queue.get()) is not None:
             if self.error is None:
                 try:
                     self._keep(*item)
-                except sqlalchemy.exc.SQLAlchemyError as error:
+                except Exception as error:  # noqa: BLE001 - whatever it is, the run must not go on without a record
                     self.error = error
 
     def _keep(self, fixture: Fixture, episode: Episode) -> None:

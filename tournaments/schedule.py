@@ -12,23 +12,25 @@ Each table plays all cyclic rotations of its seats that differ.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from hashlib import blake2b
 from itertools import combinations
 from random import Random
 from typing import Any, NamedTuple
 
 from arena.registry import make_game
-from arena.tournaments.config import GameEntry, Tournament, identities
+from arena.tournaments.config import GameEntry, Tournament
 
-__all__ = ["Fixture", "count", "fixtures", "game_id", "lineups", "rotations", "seats_of"]
+__all__ = ["Fixture", "count", "fixtures", "lineups", "rotations", "seats_of"]
 
 
 class Fixture(NamedTuple):
     """One game to be played."""
 
     id: str
-    """Hash of all that decides it: the same game has the same id in every run."""
+    """Hash (32 hexadecimal digits) of all that decides it: game with version, all options (the defaults too), settings,
+    seed, agents in their seats, repetition. The same game has the same id in every run.
+    """
     block: str
     """Games that share a seed and a table: the cluster of the statistics."""
     entry: int
@@ -71,34 +73,32 @@ def seats_of(entry: GameEntry) -> tuple[int, tuple[int, ...]]:
     return game.players, tuple([p for p in range(game.players) if p not in game.house])
 
 
-def game_id(entry: GameEntry, settings: dict[str, Any], seed: int, seats: Iterable[str], repetition: int) -> str:
-    """32 hexadecimal digits: a hash of id with version, options, settings, seed, agents in their seats, repetition."""
-    return _hash([entry.id, entry.options, settings, seed, list(seats), repetition], 16)
-
-
 def _hash(parts: Any, size: int) -> str:
     return blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=size).hexdigest()
 
 
 def fixtures(tournament: Tournament) -> Iterator[Fixture]:
     """All games, a block of every game at a time, so that an unfinished tournament is a balanced one."""
-    names = identities(tournament.agents)
+    names, settings = tournament.identities(), tournament.settings()
     seats = [len(seats_of(entry)[1]) for entry in tournament.games]
+    terms = [[entry.id, entry.terms, settings] for entry in tournament.games]
     for block in range(max(tournament.blocks_of(entry) for entry in tournament.games)):
+        seed = tournament.seed + block
         for number, entry in enumerate(tournament.games):
             if block < tournament.blocks_of(entry):
-                yield from _block(tournament, number, block, names, seats[number])
+                for table in lineups(len(names), seats[number], block, seed):
+                    yield from _games(number, seed, terms[number], table, names, tournament.repetitions)
 
 
-def _block(tournament: Tournament, number: int, block: int, names: list[str], seats: int) -> Iterator[Fixture]:
-    entry, settings, seed = tournament.games[number], tournament.settings(), tournament.seed + block
-    for table in lineups(len(names), seats, block, seed):
-        members = sorted(names[agent] for agent in table)
-        cluster = _hash([entry.id, entry.options, settings, seed, members], 8)
-        for repetition in range(tournament.repetitions):
-            for rotation, order in enumerate(rotations(table)):
-                key = game_id(entry, settings, seed, [names[agent] for agent in order], repetition)
-                yield Fixture(key, cluster, number, seed, rotation, repetition, order)
+def _games(
+    entry: int, seed: int, terms: list[Any], table: tuple[int, ...], names: list[str], repetitions: int
+) -> Iterator[Fixture]:
+    """All rotations and repetitions of one table of one block."""
+    block = _hash([*terms, seed, sorted(names[agent] for agent in table)], 8)
+    for repetition in range(repetitions):
+        for rotation, order in enumerate(rotations(table)):
+            key = _hash([*terms, seed, [names[agent] for agent in order], repetition], 16)
+            yield Fixture(key, block, entry, seed, rotation, repetition, order)
 
 
 def count(tournament: Tournament) -> list[int]:

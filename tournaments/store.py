@@ -15,23 +15,28 @@ import msgspec
 import sqlalchemy as sa
 import zstandard
 
+from arena.deal import VERSIONS
 from arena.episode import Episode
-from arena.match import VERSIONS
 from arena.tournaments import tables
-from arena.tournaments.config import GameEntry, Tournament, identities
+from arena.tournaments.config import GameEntry, Tournament
 from arena.tournaments.schedule import Fixture, seats_of
 from arena.version import __version__
 
-__all__ = ["GameRow", "Store", "StoreError", "results_file"]
+__all__ = ["GameRow", "OldSchemaError", "Store", "StoreError", "results_file"]
 
 T = TypeVar("T")
 
 _FILE = "results.db"
 _HEADER = b"SQLite format 3\0"
+_SMALL = 16 << 20  # bytes up to which a file is checked page by page at every opening
 
 
 class StoreError(RuntimeError):
     """The file is no store, is another tournament's, or cannot be read; it was left as it is."""
+
+
+class OldSchemaError(StoreError):
+    """The file is a store of an older schema, which `Store.resume` brings up to date."""
 
 
 class GameRow(NamedTuple):
@@ -68,12 +73,21 @@ class Store:
 
     @classmethod
     def open(cls, run: str | Path) -> Self:
-        """Open for reading. Raises StoreError, and changes no byte, where it is not a store of this version."""
-        path = results_file(run)
+        """Open for reading. Raises StoreError, and changes no byte, where it is not a store of this version.
+
+        Small files are read through to see that they are whole; a larger one is checked where it is read, and as a
+        whole by `resume`.
+        """
+        return cls._opened(results_file(run), whole=False)
+
+    @classmethod
+    def _opened(cls, path: Path, *, whole: bool) -> Self:
         _check_header(path)
         store = cls(path, read_only=True)
         try:
             store._guarded(store._check_schema)
+            if whole or path.stat().st_size <= _SMALL:
+                store._guarded(store._check_pages)
         except StoreError:
             store.close()
             raise
@@ -81,7 +95,7 @@ class Store:
 
     @classmethod
     def resume(cls, run: str | Path, tournament: Tournament) -> Self:
-        """Open to play on, or begin a new one.
+        """Open to play on, or begin a new one. A store of an older schema is brought up to date.
 
         A tournament may grow (more blocks, games or agents); what was played under other terms is refused
         with StoreError, and untouched.
@@ -90,7 +104,12 @@ class Store:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             _create(path)
-        with cls.open(path) as seen:
+        try:
+            seen = cls._opened(path, whole=True)
+        except OldSchemaError:
+            _migrate(path)
+            seen = cls._opened(path, whole=True)
+        with seen:
             seen._guarded(lambda: seen._check_same(tournament))
         store = cls(path, read_only=False)
         store._guarded(lambda: store._register(tournament))
@@ -176,11 +195,11 @@ class Store:
 
     def entries(self) -> dict[int, GameEntry]:
         """Games by number."""
-        query = sa.select(tables.entries.c.id, tables.entries.c.env, tables.entries.c.options).order_by(
+        query = sa.select(tables.entries.c.id, tables.entries.c.env, tables.entries.c.written).order_by(
             tables.entries.c.id
         )
         rows = self._guarded(lambda: self._connection.execute(query).all())
-        return {number: GameEntry(env, msgspec.json.decode(options)) for number, env, options in rows}
+        return {number: GameEntry(env, msgspec.json.decode(written)) for number, env, written in rows}
 
     def games(self) -> list[GameRow]:
         """Every finished game, in the order of the ids, which is the same whenever they were played."""
@@ -244,15 +263,22 @@ class Store:
         names = set(inspector.get_table_names())
         if tables.schema.name not in names:
             raise StoreError(f"{self.path} is a database, but not a store of tournaments; it was left as it is")
-        version = self._connection.execute(sa.select(tables.schema.c.version)).scalar()
-        if version != tables.SCHEMA:
-            raise StoreError(
-                f"{self.path} has schema {version}, this Arena reads {tables.SCHEMA}; it was left as it is"
-            )
+        self._check_version(self._connection.execute(sa.select(tables.schema.c.version)).scalar())
         for name, table in tables.meta.tables.items():
             there = {column["name"] for column in inspector.get_columns(name)} if name in names else set()
             if missing := set(table.columns.keys()) - there:
                 raise StoreError(f"{self.path} is damaged: {name} has no {', '.join(sorted(missing))}")
+
+    def _check_version(self, version: Any) -> None:
+        if version == tables.SCHEMA:
+            return
+        said = f"{self.path} has schema {version}, this Arena reads {tables.SCHEMA}"
+        if version in tables.MIGRATIONS:
+            raise OldSchemaError(f"{said}; go on with it once (arena tournament run), and it is brought up to date")
+        newer = isinstance(version, int) and version > tables.SCHEMA
+        raise StoreError(f"{said}{'; a newer Arena wrote it' * newer}; it was left as it is")
+
+    def _check_pages(self) -> None:
         if (found := self._connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()) != "ok":
             raise StoreError(f"{self.path} is damaged: {found}; it was left as it is")
 
@@ -266,16 +292,20 @@ class Store:
         for key, before, now in terms:
             if before != now:
                 raise StoreError(self._other(f"its {key} is {_json(before)}, not {_json(now)}"))
-        named = dict(zip(identities(new.agents), new.agents, strict=True))
-        for name, entry in zip(identities(old.agents), old.agents, strict=True):
-            if name not in named:
-                raise StoreError(self._other(f"agent {entry.name!r} played in it"))
-            if named[name].name != entry.name:
-                raise StoreError(self._other(f"agent {named[name].name!r} is called {entry.name!r} in it"))
-        asked = {entry.label: new.blocks_of(entry) * new.repetitions for entry in new.games}
+        self._check_players(new)
+        asked = {_key(entry): new.blocks_of(entry) * new.repetitions for entry in new.games}
         for game in old.games:
-            if asked.get(game.label, 0) < old.blocks_of(game) * old.repetitions:
+            if asked.get(_key(game), 0) < old.blocks_of(game) * old.repetitions:
                 raise StoreError(self._other(f"it holds {old.blocks_of(game)} blocks of {game.label}"))
+
+    def _check_players(self, new: Tournament) -> None:
+        """All that played must be there still, under their old names."""
+        named = dict(zip(new.identities(), new.agents, strict=True))
+        for name, called in self._connection.execute(sa.select(tables.agents.c.identity, tables.agents.c.name)):
+            if name not in named:
+                raise StoreError(self._other(f"agent {called!r} played in it"))
+            if named[name].name != called:
+                raise StoreError(self._other(f"agent {named[name].name!r} is called {called!r} in it"))
 
     def _played(self) -> bool:
         return bool(self._connection.execute(sa.select(sa.func.count()).select_from(tables.games)).scalar())
@@ -291,15 +321,15 @@ class Store:
         self._put("config", msgspec.json.encode(tournament).decode(), replace=True)
         self._put("versions", _json(VERSIONS), replace=False)
         self._put("created", str(time.time()), replace=False)
-        for name, agent in zip(identities(tournament.agents), tournament.agents, strict=True):
+        for name, agent in zip(tournament.identities(), tournament.agents, strict=True):
             self._agents.append(
                 self._number(tables.agents, {"identity": name}, {"name": agent.name, "spec": agent.spec})
             )
         for entry in tournament.games:
             players, seats = seats_of(entry)
-            options = _json(dict(sorted(entry.options.items())))
-            facts = {"players": players, "seats": _json(seats)}
-            self._entries.append(self._number(tables.entries, {"env": entry.id, "options": options}, facts))
+            facts = {"written": _json(entry.options), "players": players, "seats": _json(seats)}
+            env, options = _key(entry)
+            self._entries.append(self._number(tables.entries, {"env": env, "options": options}, facts))
             self._seats.append(seats)
 
     def _put(self, key: str, value: str, replace: bool) -> None:
@@ -338,6 +368,11 @@ def _row(
     return GameRow(key, block, entry, *lists, outcome == "truncated", digest)
 
 
+def _key(entry: GameEntry) -> tuple[str, str]:
+    """The columns that tell a game from every other."""
+    return entry.id, _json(entry.terms)
+
+
 def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
@@ -374,6 +409,20 @@ def _connect(path: Path, read_only: bool) -> Callable[[], sqlite3.Connection]:
     return connect
 
 
+def _migrate(path: Path) -> None:
+    """Bring a store to the schema of this Arena, in one transaction."""
+    engine = sa.create_engine("sqlite://", creator=_connect(path, read_only=False), poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")  # sqlite3 would not put a change of tables into a transaction
+        version = connection.execute(sa.select(tables.schema.c.version)).scalar_one()
+        while version < tables.SCHEMA:
+            tables.MIGRATIONS[version](connection)
+            version += 1
+        connection.execute(sa.update(tables.schema).values(version=version))
+        connection.commit()
+    engine.dispose()
+
+
 def _create(path: Path) -> None:
     """An empty store, complete or not there at all: made beside and linked into place."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
@@ -385,7 +434,17 @@ def _create(path: Path) -> None:
             connection.execute(sa.insert(tables.schema).values(version=tables.SCHEMA))
             connection.execute(sa.insert(tables.config).values(key="arena", value=__version__))
         engine.dispose()
-        if not path.exists():
-            os.link(fresh, path)
+        _place(fresh, path)
     finally:
         fresh.unlink(missing_ok=True)
+
+
+def _place(fresh: Path, path: Path) -> None:
+    """Under its name, unless another run was quicker."""
+    try:
+        os.link(fresh, path)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without hard links
+        if not path.exists():
+            os.replace(fresh, path)  # noqa: PTH105 - as os.link above

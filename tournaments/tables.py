@@ -1,10 +1,14 @@
-"""The tables of a store, in SQLAlchemy's portable terms. A change of any column is a new `SCHEMA`."""
+"""The tables of a store, in SQLAlchemy's portable terms. A change of any column is a new `SCHEMA` and a migration."""
+
+from collections.abc import Callable
 
 import sqlalchemy as sa
 
-__all__ = ["SCHEMA", "agents", "config", "entries", "episodes", "games", "meta", "schema", "voids"]
+__all__ = ["MIGRATIONS", "SCHEMA", "agents", "config", "entries", "episodes", "games", "meta", "schema", "voids"]
 
-SCHEMA = 1
+SCHEMA = 2  # 1 was never released
+MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {}
+"""By schema: what brings a store from it to the next one."""
 
 meta = sa.MetaData()
 schema = sa.Table("arena_schema", meta, sa.Column("version", sa.Integer, nullable=False))
@@ -19,7 +23,8 @@ entries = sa.Table(
     meta,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("env", sa.Text, nullable=False),
-    sa.Column("options", sa.Text, nullable=False),
+    sa.Column("options", sa.Text, nullable=False),  # JSON: all of them, those not given with their defaults
+    sa.Column("written", sa.Text, nullable=False),  # JSON: those that were given
     sa.Column("players", sa.Integer, nullable=False),
     sa.Column("seats", sa.Text, nullable=False),  # JSON: the seats that agents take
     sa.UniqueConstraint("env", "options"),

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import random
 import time
 
 from arena.agent import Agent, Reply, View
@@ -64,6 +65,59 @@ class Suicidal(Agent):
         return Reply((view.legal_actions or ("",))[0])
 
 
+class Counted(Agent):
+    """Counts how many were made, how many are open, and every ask."""
+
+    made = open = asked = 0
+
+    def __init__(self) -> None:
+        Counted.made += 1
+        Counted.open += 1
+
+    def act(self, view: View) -> Reply:
+        Counted.asked += 1
+        return Reply((view.legal_actions or ("",))[0]) if view.legal_actions else Reply(view.sample_action())
+
+    def close(self) -> None:
+        Counted.open -= 1
+
+
+class Leaving(Counted):
+    """Takes its time to close."""
+
+    async def close(self) -> None:  # type: ignore[override]  # a coroutine function gives an Awaitable[None]
+        await asyncio.sleep(0.01)
+        super().close()
+
+
+class Remote(Agent):
+    """Has the options of an agent that asks a server."""
+
+    def __init__(
+        self,
+        target: str,
+        base_url: str = "",
+        host: str = "",
+        port: int = 0,
+        api_key_env: str = "",
+        temperature: float = 1.0,
+        client: object = object(),  # JSON cannot hold it
+    ) -> None:
+        raise NotImplementedError("it is only read")
+
+    def act(self, view: View) -> Reply:
+        raise NotImplementedError("it is only read")
+
+
+class Dreamy(Agent):
+    """Waits a random while, then plays what its seat's stream says."""
+
+    async def act(self, view: View) -> Reply:
+        await asyncio.sleep(random.SystemRandom().random() * 0.004)
+        legal = view.legal_actions or ("",)
+        return Reply(legal[view.draw(len(legal))])
+
+
 class Watched(Agent):
     """Counts how many of its answers are under way at once."""
 
@@ -77,5 +131,5 @@ class Watched(Agent):
         return Reply((view.legal_actions or ("",))[0])
 
 
-PLAYERS = {name: f"tests.tournaments.players:{name.title()}" for name in
-           ("flaky", "moody", "slow", "stuck", "suicidal", "watched")}  # fmt: skip
+_NAMES = ("counted", "dreamy", "flaky", "leaving", "moody", "remote", "slow", "stuck", "suicidal", "watched")
+PLAYERS = {name: f"tests.tournaments.players:{name.title()}" for name in _NAMES}

@@ -7,17 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.referee import Referee
-from arena.tournaments.config import (
-    AgentEntry,
-    ConfigError,
-    GameEntry,
-    Tournament,
-    dump,
-    identities,
-    identity,
-    load,
-    parse,
-)
+from arena.tournaments.config import AgentEntry, ConfigError, GameEntry, Tournament, dump, load, parse
+from tests.tournaments.players import Counted
 
 SMALL: dict[str, Any] = {"games": ["TicTacToe-v0"], "agents": ["random", "first"]}
 FULL = """
@@ -77,7 +68,7 @@ def test_strings_stand_for_tables() -> None:
         ({"agents": ["first", "randam"]}, "unknown agent 'randam'. Did you mean 'random'? Allowed: "),
         ({"agents": ["first", "mcts?sims=5"]}, "unknown option of agent mcts 'sims'. Did you mean 'simulations'?"),
         ({"agents": ["first", "scripted"]}, "agent 'scripted' needs a target: write scripted:TARGET"),
-        ({"agents": ["first", "llm?api_key=1"]}, "a secret belongs in the environment"),
+        ({"agents": ["first", "llm?api_key=1"]}, "it belongs in the environment"),
         ({"games": ["ConnectFour?colums=5"]}, "unknown option of ConnectFour 'colums'. Did you mean 'columns'?"),
         ({"games": [{"id": "ConnectFour", "options": {"columns": "x"}}]}, "must be int"),
         ({"games": [{"id": "ConnectFour", "options": {"columns": 99}}]}, "columns=99"),
@@ -95,7 +86,10 @@ def test_strings_stand_for_tables() -> None:
         ({"void_limit": 0}, "void_limit=0.0: allowed are shares above 0"),
         ({"truncated": "maybe"}, "truncated: invalid enum value 'maybe'"),
         ({"referee": {"illegal": "shrug"}}, "referee"),
-        ({"agents": ["random", "random"]}, "agent name 'random' appears twice"),
+        ({"agents": ["random", "random"]}, "agent 'random' appears twice"),
+        ({"agents": ["mcts", "mcts?simulations=200"]}, "agent 'mcts?simulations=200' is the same agent as 'mcts'"),
+        ({"agents": ["mcts?c=2", "mcts?c=2.0"]}, "is the same agent as 'mcts?c=2'"),
+        ({"games": ["ConnectFour", "ConnectFour?columns=7"]}, "(columns=7)' is the same game as 'ConnectFour-v0'"),
         ({"games": ["TicTacToe", "TicTacToe-v0"]}, "game 'TicTacToe-v0' appears twice"),
         ({"agents": ["random"]}, "TicTacToe-v0 needs at least 2 agents, got 1"),
     ],
@@ -152,39 +146,26 @@ def test_dump_leaves_defaults_out() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("spec", "same"),
-    [
-        ("random", "random"),
-        ("mcts?simulations=5&c=2", "mcts?c=2&simulations=5"),
-        ("llm:qwen?base_url=http://a:1/v1&api_key_env=KEY", "llm:qwen?api_key_env=OTHER&base_url=http://b:2/v1"),
-        ("sglang:http://one:30000/qwen?temperature=0", "sglang:http://two:4/qwen?temperature=0"),
-        ("engine:stockfish?host=a&port=1", "engine:stockfish?host=b&port=2"),
-    ],
-)
-def test_identity_is_not_the_address(spec: str, same: str) -> None:
-    assert identity(spec) == identity(same)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"), [("random", "first"), ("mcts?simulations=5", "mcts?simulations=6"), ("llm:a", "llm:b")]
-)
-def test_identity_is_the_policy(one: str, other: str) -> None:
-    assert identity(one) != identity(other)
-    assert identity(one, "step-1") != identity(one, "step-2")
-
-
-def test_one_agent_under_two_names_is_two_players() -> None:
-    assert identities([AgentEntry("random", "a"), AgentEntry("first", "b"), AgentEntry("random", "c")]) == [
-        "random",
-        "first",
-        "random#2",
-    ]
-
-
 def test_agents_are_called_by_their_names() -> None:
     asked = parse({"games": ["TicTacToe"], "agents": [{"spec": "random", "name": "dice"}, "first"]})
-    assert [agent.name for agent in asked.make_agents()] == ["dice", "first"]
+    assert [entry.make().name for entry in asked.agents] == ["dice", "first"]
+
+
+def test_one_policy_may_play_under_a_name_of_its_own() -> None:
+    asked = parse({**SMALL, "agents": ["mcts", {"spec": "mcts?simulations=200", "name": "twin"}]})
+    assert [entry.name for entry in asked.agents] == ["mcts", "twin"]
+    assert asked.identities()[1] == asked.identities()[0] + "#2"
+
+
+def test_names_stay_as_they_were_written() -> None:
+    asked = parse({"games": ["ConnectFour?columns=7"], "agents": ["mcts?simulations=200", "random"]})
+    assert asked.games[0].label == "ConnectFour-v0 (columns=7)"
+    assert asked.agents[0].name == "mcts?simulations=200"
+
+
+def test_reading_makes_no_agent() -> None:
+    parse({**SMALL, "agents": ["counted", "first"]}).identities()
+    assert Counted.made == 0
 
 
 def test_settings_are_json() -> None:

@@ -1,8 +1,10 @@
+import asyncio
 import os
 import signal
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,11 @@ import sqlalchemy as sa
 
 from arena.episode import Episode, replay, validate
 from arena.tournaments.config import parse
-from arena.tournaments.runner import Aborted, Refused, Tally, run
+from arena.tournaments.report import board
+from arena.tournaments.runner import Aborted, Refused, Tally, _Recorder, _Run, run
 from arena.tournaments.schedule import Fixture
 from arena.tournaments.store import GameRow, Store, StoreError
-from tests.tournaments.players import Flaky, Watched
+from tests.tournaments.players import Counted, Flaky, Watched
 
 PLAIN: dict[str, Any] = {"games": ["TicTacToe", "KuhnPoker"], "agents": ["random", "first"], "blocks": 3}
 
@@ -102,7 +105,7 @@ def test_given_up_games_wait_for_redo_void(tmp_path: Path) -> None:
 
 
 def test_one_void_attempt_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arena.tournaments.runner._Run._preflight", _no_preflight)
+    monkeypatch.setattr("arena.tournaments.runner._Run._probe", _no_preflight)
     tally = play(tmp_path, agents=["flaky?times=2", "first"])
     assert (tally.finished, tally.voids, tally.given_up) == (12, 2, 0)
 
@@ -144,13 +147,13 @@ def test_truncated_games_are_counted_apart(tmp_path: Path) -> None:
 
 def test_a_deadline_makes_slow_games_void(tmp_path: Path) -> None:
     agents = ["slow?seconds=30", "first"]
-    with pytest.raises(Refused, match=r"deadline of 0\.1 s passed"):
+    with pytest.raises(Refused, match="the deadline passed at ply 0"):
         play(tmp_path, games=["TicTacToe"], agents=agents, blocks=1, deadline=0.1, void_retries=0)
 
 
 def test_a_search_that_never_ends_does_not_hold_the_run(tmp_path: Path) -> None:
     started = time.monotonic()
-    with pytest.raises(Aborted, match="deadline of"):
+    with pytest.raises(Aborted, match="the deadline passed"):
         play(tmp_path, games=["TicTacToe"], agents=["stuck", "first"], blocks=12, deadline=1, void_retries=0, workers=8)
     assert time.monotonic() - started < 60
 
@@ -237,6 +240,80 @@ def test_a_full_disk_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(StoreError, match=r"cannot be written: .*database or disk is full"):
         play(tmp_path, blocks=2000)
     assert sorted(kept) == [row.id for row in rows(tmp_path)]
+
+
+@pytest.mark.parametrize("blocks", [2, 2000])
+def test_a_record_that_cannot_be_kept_ends_the_run(
+    blocks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unfit(self: Store, episode: Episode) -> bytes:
+        return episode.id.encode() if episode.seed == 0 else "\ud800".encode()
+
+    monkeypatch.setattr(Store, "_packed", unfit)
+    with pytest.raises(StoreError, match="cannot be written: UnicodeEncodeError"):
+        play(tmp_path, games=["TicTacToe"], blocks=blocks, concurrency=1)
+    assert len(rows(tmp_path)) == 2
+
+
+def test_a_recorder_that_is_gone_does_not_hold_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Recorder, "_work", lambda _: None)
+    with pytest.raises(StoreError, match="is not written any more"):
+        play(tmp_path, games=["TicTacToe"], blocks=100)
+
+
+@pytest.mark.parametrize("spec", ["counted", "leaving"])
+def test_agents_are_made_once_and_closed(spec: str, tmp_path: Path) -> None:
+    play(tmp_path, agents=[spec, "first"])
+    assert (Counted.made, Counted.open) == (1, 0)
+    play(tmp_path, agents=[spec, "first"])
+    assert Counted.made == 1, "all is played: nobody is needed"
+
+
+def test_agents_are_closed_when_another_cannot_be_made(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="simulations and plies must be at least 1"):
+        play(tmp_path, agents=["counted", "mcts?simulations=0"])
+    assert (Counted.made, Counted.open) == (1, 0)
+
+
+@pytest.mark.parametrize("game", ["SecretMafia", "TicTacToe", "RockPaperScissors", "Arithmetic", "LiarsDice?players=4"])
+def test_preflight_asks_one_seat(game: str, tmp_path: Path) -> None:
+    asked = parse({"games": [game], "agents": ["random", "first"], "blocks": 1, "referee": {"retries": 3}})
+    with Store.resume(tmp_path, asked) as store, ThreadPoolExecutor(1) as pool:
+        asyncio.run(_Run(asked, store, redo_void=False)._probe(asked.games[0], Counted(), pool))
+    assert Counted.asked == 1
+
+
+def test_a_stop_during_preflight_plays_nothing(tmp_path: Path) -> None:
+    asked = parse(PLAIN)
+    with Store.resume(tmp_path, asked) as store:
+        tally = run(asked, store, lambda tally: setattr(tally, "stopped", True))
+    assert (tally.finished, tally.left) == (0, 12)
+
+
+def test_preflight_asks_all_agents_at_once(tmp_path: Path) -> None:
+    agents = [{"spec": "slow?seconds=0.3", "name": f"slow {number}"} for number in range(10)]
+    asked = parse({"games": ["TicTacToe"], "agents": agents, "blocks": 1})
+    started = time.monotonic()
+    with Store.resume(tmp_path, asked) as store:
+        tally = run(asked, store, lambda tally: setattr(tally, "stopped", time.monotonic() > started + 0.1), tick=0.05)
+    assert tally.finished <= 32
+    assert time.monotonic() - started < 10 * 0.3
+
+
+def test_random_waits_at_high_concurrency_change_nothing(tmp_path: Path) -> None:
+    change: dict[str, Any] = {"games": ["TicTacToe"], "agents": ["dreamy", "random", "first"], "blocks": 40}
+    tally = play(tmp_path / "many", **change, concurrency=200)
+    assert (tally.finished, tally.left, tally.voids) == (240, 0, 0)
+    play(tmp_path / "one", **change, concurrency=1)
+    assert rows(tmp_path / "many") == rows(tmp_path / "one")
+    ratings = []
+    for folder in ("many", "one"):
+        with Store.open(tmp_path / folder) as store:
+            assert len(list(store.episodes())) == 240
+            rated = board(store).sections[0].ratings
+            assert rated is not None
+            ratings.append((rated.elo.tolist(), rated.half.tolist()))
+    assert ratings[0] == ratings[1]
 
 
 def test_every_kind_of_game(tmp_path: Path) -> None:

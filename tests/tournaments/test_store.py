@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from arena.episode import Episode, replay
 from arena.match import play_sync
+from arena.tournaments import store as store_module
+from arena.tournaments import tables
 from arena.tournaments.config import Tournament, parse
 from arena.tournaments.runner import run
 from arena.tournaments.schedule import Fixture, fixtures
-from arena.tournaments.store import Store, StoreError, results_file
+from arena.tournaments.store import OldSchemaError, Store, StoreError, _create, results_file
 
 PLAIN: dict[str, Any] = {"games": ["TicTacToe"], "agents": ["random", "first"], "blocks": 2}
 
@@ -147,7 +150,7 @@ def scribbled(path: Path) -> None:
         (not_sqlite, "is not an SQLite file"),
         (empty, "is not an SQLite file"),
         (foreign, "is a database, but not a store of tournaments"),
-        (later_schema, "has schema 99, this Arena reads 1"),
+        (later_schema, "has schema 99, this Arena reads 2; a newer Arena wrote it; it was left"),
         (lost_column, "is damaged: games has no digest"),
         (cut_short, "malformed|damaged"),
         (scribbled, "malformed|damaged|cannot be read"),
@@ -240,14 +243,107 @@ def test_reading_while_another_writes(tmp_path: Path) -> None:
             assert [row.id for row in reader.games()] == [fixture.id]
 
 
-def test_no_half_made_store_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError("no links here")
+def refuse(*_: object) -> None:
+    raise OSError("not here")
 
+
+def test_no_half_made_store_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arena.tournaments.store.os.link", refuse)
-    with pytest.raises(OSError, match="no links here"):
+    monkeypatch.setattr("arena.tournaments.store.os.replace", refuse)
+    with pytest.raises(OSError, match="not here"):
         Store.resume(tmp_path, parse(PLAIN))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arena.tournaments.store.os.link", refuse)
+    filled(tmp_path)
+    with Store.open(tmp_path) as store:
+        assert len(store.games()) == 4
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_another_run_may_be_quicker(links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not links:
+        monkeypatch.setattr("arena.tournaments.store.os.link", refuse)
+    filled(tmp_path)
+    before = state(tmp_path)
+    _create(results_file(tmp_path))
+    assert state(tmp_path) == before
+
+
+def grow(connection: sa.Connection) -> None:
+    connection.exec_driver_sql("CREATE TABLE notes (text TEXT)")
+    connection.exec_driver_sql("INSERT INTO notes SELECT name FROM agents")
+
+
+def grow_and_fail(connection: sa.Connection) -> None:
+    grow(connection)
+    raise RuntimeError("the power is out")
+
+
+def notes(folder: Path) -> list[str]:
+    connection = sqlite3.connect(results_file(folder))
+    try:
+        return [text for (text,) in connection.execute("SELECT text FROM notes")]
+    finally:
+        connection.close()
+
+
+def test_an_older_store_is_brought_up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(tmp_path)
+    monkeypatch.setattr(tables, "SCHEMA", tables.SCHEMA + 1)
+    monkeypatch.setitem(tables.MIGRATIONS, tables.SCHEMA - 1, grow)
+    with pytest.raises(OldSchemaError, match="has schema 2, this Arena reads 3; go on with it once"):
+        Store.open(tmp_path)
+    filled(tmp_path, blocks=3)
+    assert notes(tmp_path) == ["random", "first"]
+    with Store.open(tmp_path) as store:
+        assert len(store.games()) == 6
+
+
+def test_a_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(tables, "SCHEMA", tables.SCHEMA + 1)
+        patch.setitem(tables.MIGRATIONS, tables.SCHEMA - 1, grow_and_fail)
+        with pytest.raises(RuntimeError, match="the power is out"):
+            Store.resume(tmp_path, parse(PLAIN))
+    with pytest.raises(sqlite3.OperationalError, match="no such table"):
+        notes(tmp_path)
+    with Store.open(tmp_path) as store:
+        assert len(store.games()) == 4
+
+
+def test_a_large_store_is_read_through_before_it_is_written_only(tmp_path: Path) -> None:
+    filled(tmp_path, blocks=40)
+    size = results_file(tmp_path).stat().st_size
+    assert pages_read(tmp_path, size, Store.open) == 1
+    assert pages_read(tmp_path, size - 1, Store.open) == 0
+    assert pages_read(tmp_path, size - 1, lambda run: Store.resume(run, parse({**PLAIN, "blocks": 40}))) == 1
+
+
+def pages_read(folder: Path, small: int, opened: Callable[[Path], Store]) -> int:
+    """How often the whole file was checked."""
+    checks: list[Path] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store_module, "_SMALL", small)
+        patch.setattr(Store, "_check_pages", lambda store: checks.append(store.path))
+        opened(folder).close()
+    return len(checks)
+
+
+@pytest.mark.parametrize("game", ["ConnectFour?columns=7", "ConnectFour?rows=6&connect=4"])
+def test_defaults_written_out_are_the_same_tournament(game: str, tmp_path: Path) -> None:
+    agents = ["mcts?simulations=1", "first"]
+    filled(tmp_path, games=["ConnectFour"], agents=agents)
+    with Store.open(tmp_path) as store:
+        before = store.games()
+    agents = ["mcts?simulations=1&c=1", "first"]
+    filled(tmp_path, games=[game], agents=[{"spec": agents[0], "name": "mcts?simulations=1"}, "first"])
+    with Store.open(tmp_path) as store:
+        assert store.games() == before
+        assert [entry.label for entry in store.entries().values()] == ["ConnectFour-v0"]
 
 
 def test_an_odd_path(tmp_path: Path) -> None:
