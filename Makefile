@@ -49,7 +49,7 @@ bench: $(VENV)/.peers ## our figures beside those of other libraries
 	$(BIN)/python -m benchmarks $(ARGS)
 
 docs: $(VENV)/.docs ## the site in site/, with a page per game
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/mkdocs build --strict
 	@echo "open site/index.html"
 
 coverage: $(VENV)/.test ## the fast suite with branch coverage; fails under 95 % of arena, games, tournaments

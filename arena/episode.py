@@ -78,7 +78,7 @@ class Turn(msgspec.Struct, omit_defaults=True, gc=False):
     """Link of the chain over (previous link, seat, events and observation, action)."""
 
 
-class Seat(msgspec.Struct, omit_defaults=True):
+class Seat(msgspec.Struct, omit_defaults=True, gc=False):
     """Who sat there, and with what."""
 
     agent: str
@@ -132,7 +132,8 @@ def shown_to(game: Game, player: Player, since: int) -> tuple[tuple[str, ...], s
 def prompts(calls: Iterable[Call]) -> list[tuple[int, ...]]:
     """The whole prompt of every call of one seat, in order, from what each adds to the one before.
 
-    >>> prompts([Call("generate", prompt_ids=(1, 2), completion_ids=(3,)), Call("generate", extends=3, prompt_ids=(4,))])
+    >>> first = Call("generate", prompt_ids=(1, 2), completion_ids=(3,))
+    >>> prompts([first, Call("generate", extends=3, prompt_ids=(4,))])
     [(1, 2), (1, 2, 3, 4)]
 
     Raises EpisodeError where a call extends more than there was.

@@ -69,12 +69,15 @@ class LazyGroup(click.Group):
         except click.ClickException as error:
             click.echo(f"arena: {_one_line(error)}", err=True)
             sys.exit(max(error.exit_code, 1) if isinstance(error, Failure) else 2)
+        except OSError as error:
+            if isinstance(error, BrokenPipeError):  # whoever read our output has gone, as with `| head`
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                sys.exit(1)
+            click.echo(plain(f"arena: {error.filename or 'a file'}: {error.strerror or error}"), err=True)
+            sys.exit(2)
         except click.Abort:
             click.echo("stopped", err=True)
             sys.exit(130)
-        except BrokenPipeError:  # whoever read our output has gone, as with `| head`
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(1)
         sys.exit(code if isinstance(code, int) else 0)
 
 
