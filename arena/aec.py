@@ -147,7 +147,11 @@ class GameAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo ships no types
         agent = self.agent_selection
         seen: Any = None
         if observe:
-            seen = self.observe(agent) if self._numeric else Observation(self.table.text(self._seats[agent]))
+            table, seat = self.table, self._seats[agent]
+            if self._numeric:
+                seen = table.observation(seat)
+            else:
+                seen = Observation(table.text(seat) if table.talks or table.note else table.state.observation(seat))
         return (
             seen,
             self._cumulative_rewards[agent],

@@ -16,11 +16,17 @@ class Penalties:
 
     __slots__ = ("_rng", "_seed", "ends", "forfeits", "referee")
 
+    forfeits: list[Player]
+    _rng: Random | None
+
     def __init__(self, referee: Referee, seed: int, ends: bool) -> None:
         """`ends`: one forfeit ends this game (`Referee.ends`)."""
-        self.referee, self.ends, self._seed = referee, ends, seed
-        self.forfeits: list[Player] = []
-        self._rng: Random | None = None
+        self.referee, self.ends = referee, ends
+        self.begin(seed)
+
+    def begin(self, seed: int) -> None:
+        """An episode without any yet."""
+        self._seed, self._rng, self.forfeits = seed, None, []
 
     @property
     def over(self) -> bool:

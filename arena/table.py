@@ -30,7 +30,6 @@ OVER = -1
 RENDER_MODES = ["ansi", "human"]
 NOTE_ROOM = 4096
 """Characters an observation may take for the referee's note above the game's own text."""
-_FINE = ("", "legal")
 _CUT = Reading("truncated", None, "the reply was cut off before it ended")
 ARGUMENTS = ("illegal", "retries", "show_legal", "history", "render_mode", "numeric")
 """What every face takes beside the game's own options."""
@@ -125,7 +124,7 @@ class Table:
     """One episode."""
 
     __slots__ = (
-        "acting", "answers", "asked", "codec", "earned", "ends", "everyone", "forfeits", "left", "legal", "marks",
+        "acting", "answers", "asked", "codec", "earned", "everyone", "forfeits", "left", "legal", "marks",
         "note", "penalties", "play", "ply", "reasons", "referee", "retries", "seed", "seen", "setup", "shown", "shows",
         "state", "talks", "turns", "verdicts",
     )  # fmt: skip
@@ -166,7 +165,7 @@ class Table:
         game = setup.game
         # One seat moves at a time: its action need not wait for others.
         self.play = game.play if issubclass(game, TurnGame) and game.apply is TurnGame.apply else None
-        self.ends = self.referee.ends(setup.template)
+        self.penalties = Penalties(self.referee, 0, self.referee.ends(setup.template))
         self.asked = OVER
 
     def deal(self, seed: int) -> None:
@@ -178,8 +177,8 @@ class Table:
         self.seed, self.ply = seed, 0
         self.state = state = setup.deal(seed)
         self.earned = state.returns()
-        self.answers, self.penalties = {}, Penalties(self.referee, seed, self.ends)
-        self.forfeits = self.penalties.forfeits
+        self.penalties.begin(seed)
+        self.answers, self.forfeits = {}, self.penalties.forfeits
         self.left, self.note = self.retries, ""
         self.turns, self.seen = blank, blank[:]
         self.verdicts, self.reasons = [""] * setup.players, [""] * setup.players
@@ -323,7 +322,7 @@ class Table:
             "verdict": verdict,
             "retries_left": left,
         }
-        if verdict not in _FINE:
+        if verdict and verdict != "legal":
             info["reason"] = self.reasons[player]
         if self.codec is not None:
             info["text"] = self.text(player)

@@ -3,6 +3,7 @@
 Rules: Berlekamp, Conway & Guy, *Winning Ways*, ch. 22; OpenSpiel `tic_tac_toe` is the oracle in the tests.
 """
 
+from functools import cache
 from random import Random
 from typing import Self
 
@@ -24,6 +25,12 @@ On your turn write the number of a free square; the squares are numbered
 7 8 9
 For example: 5
 Three of your marks in a row, column or diagonal win (+1, the loser -1). A full board is a draw (0)."""
+
+
+@cache
+def drawn(player: Player, x: int, o: int) -> str:
+    """What a seat sees; there are 5,478 positions, so each is drawn once."""
+    return f"{HEAD[player]}\n{ROW[x & 7, o & 7]}\n{ROW[x >> 3 & 7, o >> 3 & 7]}\n{ROW[x >> 6, o >> 6]}"
 
 
 class TicTacToe(TurnGame):
@@ -54,8 +61,7 @@ class TicTacToe(TurnGame):
 
     def observation(self, player: Player) -> str:
         """Three rows; `.` is a free square."""
-        x, o = (self.theirs, self.mine) if self.ply & 1 else (self.mine, self.theirs)
-        return f"{HEAD[player]}\n{ROW[x & 7, o & 7]}\n{ROW[x >> 3 & 7, o >> 3 & 7]}\n{ROW[x >> 6, o >> 6]}"
+        return drawn(player, self.theirs, self.mine) if self.ply & 1 else drawn(player, self.mine, self.theirs)
 
     def legal_actions(self, player: Player) -> tuple[Action, ...]:
         """See `Game.legal_actions`."""
