@@ -9,8 +9,8 @@ from typing import Any
 
 import jinja2
 
-from arena.tournaments.ratings import CENTER, Mean, Ratings
-from arena.tournaments.report import Board, Pair, Section
+from arena.tournaments.ratings import CENTER
+from arena.tournaments.report import Board, Pair, Row, Section
 
 __all__ = ["command", "html", "write_html"]
 
@@ -70,32 +70,21 @@ def _number(value: float, digits: int = 0) -> str:
 
 def _spread(section: Section) -> tuple[float, float]:
     """The ends of the scale that holds all intervals of a section."""
-    spans = [_span(section, k) for k in section.order]
+    spans = [_span(row) for row in section.rows]
     low, high = min(low for low, _ in spans), max(high for _, high in spans)
     room = 0.03 * (high - low) or 1.0
     return low - room, high + room
 
 
-def _span(section: Section, k: int) -> tuple[float, float]:
-    if (rated := section.ratings) is not None:
-        return _interval(rated, k)
-    mean = section.means[k]
-    return _around(mean) if mean is not None else (0.0, 0.0)
+def _span(row: Row) -> tuple[float, float]:
+    half = row.half or 0.0
+    return row.value - half, row.value + half
 
 
-def _interval(rated: Ratings, k: int) -> tuple[float, float]:
-    return float(rated.elo[k] - rated.half[k]), float(rated.elo[k] + rated.half[k])
-
-
-def _around(mean: Mean) -> tuple[float, float]:
-    half = mean.half or 0.0
-    return mean.mean - half, mean.mean + half
-
-
-def _bars(section: Section, k: int) -> dict[str, Any]:
-    """Where interval, value and mid-line of agent k lie, in percent of the scale."""
+def _bars(row: Row, section: Section) -> dict[str, Any]:
+    """Where interval, value and mid-line of a row lie, in percent of the section's scale."""
     low, high = _spread(section)
-    left, right = _span(section, k)
+    left, right = _span(row)
     middle = CENTER if section.ratings is not None else 0.0
 
     def place(value: float) -> float:
@@ -105,6 +94,6 @@ def _bars(section: Section, k: int) -> dict[str, Any]:
     return {
         "left": place(left),
         "width": round(place(right) - place(left), 2),
-        "at": place((left + right) / 2),
+        "at": place(row.value),
         "middle": shown,
     }

@@ -1,32 +1,55 @@
 """What a store's games say: ratings, scores, means and their caveats, ready to be shown by a terminal or a page."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from arena.tournaments.columns import Columns, Floats, Ints
 from arena.tournaments.config import GameEntry, Tournament, dump
-from arena.tournaments.ratings import Mean, Outcome, Ratings, Results, mean_returns, rate
+from arena.tournaments.ratings import Ratings, Results, mean_returns, rate
 from arena.tournaments.schedule import count, seats_of
-from arena.tournaments.store import GameRow, Store
+from arena.tournaments.store import Store
 
-__all__ = ["Agent", "Board", "Pair", "Section", "board", "outcome"]
+__all__ = ["AgentTotals", "Board", "Pair", "Row", "Section", "board", "outcomes"]
 
 _ALIKE = 4  # games of one pair, all alike, from which on that is worth a word
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """How one agent did against another: `score` is (wins + draws / 2) / games."""
 
     score: float
     games: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One agent in one table."""
+
+    agent: int
+    """Its number in `Board.agents`."""
+    name: str
+    games: int
+    value: float
+    """Elo where the table is rated, else the mean return."""
+    half: float | None
+    """Half of the 95 % interval; None: one block says nothing about scatter."""
+    forfeits: int
+    voids: int
+    """Void attempts at games it sat in; whose fault they were is not known."""
+    won: int = 0
+    drawn: int = 0
+    lost: int = 0
+    flags: tuple[str, ...] = ()
+    """What there is to say against its rating."""
+
+
 @dataclass(frozen=True)
-class Agent:
+class AgentTotals:
     """What is counted of one agent, over all games."""
 
     name: str
@@ -38,28 +61,22 @@ class Agent:
 
 @dataclass
 class Section:
-    """One game of the tournament, or all two-player ones together. Lists run over the board's agents."""
+    """One game of the tournament, or all two-player ones together."""
 
     label: str
     seats: int
     games: int = 0
     truncated: int = 0
+    rows: list[Row] = field(default_factory=list)
+    """The agents that have games, best first."""
     ratings: Ratings | None = None
-    means: list[Mean | None] = field(default_factory=list)
+    """Of all agents, where the rows are rated; None: they hold mean returns."""
     pairs: list[list[Pair | None]] = field(default_factory=list)
-    forfeits: list[int] = field(default_factory=list)
-    voids: list[int] = field(default_factory=list)
-    """Void attempts at games an agent sat in; whose fault they were is not known."""
+    """Of every row against every row, where they are rated."""
 
-    @property
-    def order(self) -> list[int]:
-        """The agents, best first; those without games are left out."""
-        if self.ratings is not None:
-            rated = self.ratings
-            played = [k for k in range(len(rated.players)) if rated.played[k]]
-            return sorted(played, key=lambda k: (rated.groups[k], -rated.elo[k], rated.players[k]))
-        ranked = [(-mean.mean, k) for k, mean in enumerate(self.means) if mean is not None]
-        return [k for _, k in sorted(ranked)]
+    def of(self, agent: int) -> Row | None:
+        """The row of an agent."""
+        return next((row for row in self.rows if row.agent == agent), None)
 
 
 @dataclass
@@ -70,7 +87,7 @@ class Board:
     toml: str
     versions: dict[str, str]
     path: Path
-    agents: list[Agent]
+    agents: list[AgentTotals]
     sections: list[Section]
     overall: Section | None
     """All two-player games in one fit; None: there are none."""
@@ -94,99 +111,117 @@ class Board:
         return asked.seed + max(asked.blocks_of(entry) for entry in asked.games) - 1
 
 
-def outcome(returns: tuple[float, ...], forfeits: Iterable[int]) -> Outcome:
-    """Of a two-player game: the higher return wins, equal ones draw; who alone forfeited has lost."""
-    lost = set(forfeits)
-    if len(lost) == 1:
-        return "second" if 0 in lost else "first"
-    return "draw" if returns[0] == returns[1] else "first" if returns[0] > returns[1] else "second"
+class _Played(NamedTuple):
+    """The games of one entry that count, agents as numbers of the board."""
+
+    label: str
+    seats: int
+    games: Columns
+    dropped: int
+    counts: Ints
+    """Shape (3, agents): games, forfeits, void attempts."""
+
+
+def outcomes(returns: Floats, forfeits: NDArray[np.bool_]) -> Ints:
+    """Of two-player games, as numbers of `ratings.OUTCOMES`: the higher return wins, equal ones draw.
+
+    Both arguments have the shape (games, 2). Who alone forfeited has lost.
+    """
+    earned = 1 + np.sign(returns[:, 1] - returns[:, 0])
+    alone = forfeits.sum(axis=1) == 1
+    return np.where(alone, np.where(forfeits[:, 0], 2, 0), earned).astype(np.int64)
 
 
 def board(store: Store) -> Board:
     """Read a store and work all of it out."""
-    tournament, entries, names = store.tournament(), store.entries(), store.agents()
-    rows, dropped = _counted(store.games(), tournament)
-    voids = store.voids()
-    by_entry = {key: [row for row in rows if row.entry == key] for key in entries}
-    void_seats = {key: [seats for entry, seats, _ in voids if entry == key] for key in entries}
-    sections = [_section(entry, by_entry[key], void_seats[key], names) for key, entry in entries.items()]
+    tournament, agents, voids = store.tournament(), store.agents(), store.voids()
+    names = list(agents.values())
+    played = [_played(store, key, entry, tournament, voids) for key, entry in store.entries().items()]
+    totals = sum([game.counts for game in played], np.zeros((3, len(names)), dtype=np.int64))
     return Board(
         tournament=tournament,
         toml=dump(tournament),
         versions=store.versions(),
         path=store.path,
-        agents=_agents(list(names.values()), sections),
-        sections=sections,
-        overall=_overall(sections, by_entry, entries, names),
-        finished=len(rows) + dropped,
+        agents=[AgentTotals(name, *totals[:, k].tolist()) for k, name in enumerate(names)],
+        sections=[_section(game, names) for game in played],
+        overall=_overall(played, names),
+        finished=sum(len(game.games.block) + game.dropped for game in played),
         planned=sum(count(tournament)),
         voids=len(voids),
         void_reasons=Counter(reason for _, _, reason in voids).most_common(3),
-        notes=_notes(by_entry, entries, names, dropped),
+        notes=_notes(played, names, totals),
     )
 
 
-def _agents(names: list[str], sections: list[Section]) -> list[Agent]:
-    """What is counted over all games."""
-    return [
-        Agent(
-            name,
-            sum(mean.games for s in sections if (mean := s.means[k]) is not None),
-            sum(s.forfeits[k] for s in sections),
-            sum(s.voids[k] for s in sections),
-        )
-        for k, name in enumerate(names)
-    ]
+def _played(
+    store: Store, key: int, entry: GameEntry, tournament: Tournament, voids: list[tuple[int, tuple[int, ...], str]]
+) -> _Played:
+    seats, numbers = len(seats_of(entry)[1]), np.array(list(store.agents()), dtype=np.int64)
+    games = store.columns(key, seats)
+    games = games._replace(agents=np.searchsorted(numbers, games.agents))
+    kept = games if tournament.truncated == "score" else games.only(~games.truncated)
+    void = [agent for of, seated, _ in voids if of == key for agent in set(seated)]
+    seated = (kept.agents.ravel(), kept.agents[kept.forfeits], np.searchsorted(numbers, np.array(void, dtype=np.int64)))
+    counts = np.array([np.bincount(who, minlength=len(numbers)) for who in seated])
+    return _Played(entry.label, seats, kept, len(games.block) - len(kept.block), counts)
 
 
-def _counted(rows: list[GameRow], tournament: Tournament) -> tuple[list[GameRow], int]:
-    """The games that count, and how many truncated ones were left out."""
-    if tournament.truncated == "score":
-        return rows, 0
-    kept = [row for row in rows if not row.truncated]
-    return kept, len(rows) - len(kept)
-
-
-def _section(entry: GameEntry, rows: list[GameRow], voids: list[tuple[int, ...]], names: dict[int, str]) -> Section:
-    number = {key: k for k, key in enumerate(names)}
-    forfeited = Counter(number[row.agents[at]] for row in rows for at in row.forfeits)
-    void = Counter(number[key] for seated in voids for key in set(seated))
-    section = Section(entry.label, len(seats_of(entry)[1]), len(rows), sum(row.truncated for row in rows))
-    section.forfeits = [forfeited[k] for k in range(len(names))]
-    section.voids = [void[k] for k in range(len(names))]
-    section.means = _means(rows, number)
-    if section.seats == 2 and rows:
-        _rate(section, _results({entry.label: rows}, names))
+def _section(game: _Played, names: list[str]) -> Section:
+    section = Section(game.label, game.seats, len(game.games.block), int(game.games.truncated.sum()))
+    if section.games and section.seats == 2:
+        _rate(section, _results([game], names), game.counts)
+    elif section.games:
+        _average(section, game, names)
     return section
 
 
-def _overall(
-    sections: list[Section], by_entry: dict[int, list[GameRow]], entries: dict[int, GameEntry], names: dict[int, str]
-) -> Section | None:
-    rated = [(key, section) for key, section in zip(entries, sections, strict=True) if section.ratings is not None]
+def _overall(played: list[_Played], names: list[str]) -> Section | None:
+    rated = [game for game in played if game.seats == 2 and len(game.games.block)]
     if not rated:
         return None
-    parts = [section for _, section in rated]
-    whole = Section("All two-player games", 2, sum(s.games for s in parts), sum(s.truncated for s in parts))
-    whole.forfeits = [sum(s.forfeits[k] for s in parts) for k in range(len(names))]
-    whole.voids = [sum(s.voids[k] for s in parts) for k in range(len(names))]
-    _rate(whole, _results({entries[key].label: by_entry[key] for key, _ in rated}, names))
+    games, truncated = [sum(len(g.games.block) for g in rated), sum(int(g.games.truncated.sum()) for g in rated)]
+    whole = Section("All two-player games", 2, games, truncated)
+    _rate(whole, _results(rated, names), np.sum([game.counts for game in rated], axis=0))
     return whole
 
 
-def _results(games: dict[str, list[GameRow]], names: dict[int, str]) -> Results:
-    return Results.of(
-        [
-            (label, names[row.agents[0]], names[row.agents[1]], outcome(row.returns, row.forfeits), row.block)
-            for label, rows in games.items()
-            for row in rows
-        ],
-        list(names.values()),
-    )
+def _results(played: list[_Played], names: list[str]) -> Results:
+    columns, blocks = [], 0
+    for number, (_, _, games, _, _) in enumerate(played):
+        first, second = games.agents.T
+        same = np.full(len(first), number, dtype=np.int64)
+        columns.append((same, first, second, outcomes(games.returns, games.forfeits), games.block + blocks))
+        blocks += int(games.block.max()) + 1
+    joined = [np.concatenate(parts) for parts in zip(*columns, strict=True)]
+    return Results(tuple(names), tuple([game.label for game in played]), *joined)
 
 
-def _rate(section: Section, results: Results) -> None:
-    section.ratings = rate(results)
+def _rate(section: Section, results: Results, counts: Ints) -> None:
+    """Rate all agents; a row for each that has played."""
+    rated = section.ratings = rate(results)
+    played = np.flatnonzero(rated.played).tolist()
+    order = sorted(played, key=lambda k: (rated.groups[k], -rated.elo[k], rated.players[k]))
+    section.rows = [
+        Row(
+            agent=k,
+            name=rated.players[k],
+            games=int(rated.played[k]),
+            value=float(rated.elo[k]),
+            half=float(rated.half[k]),
+            forfeits=int(counts[1, k]),
+            voids=int(counts[2, k]),
+            won=int(rated.wins[k]),
+            drawn=int(rated.draws[k]),
+            lost=int(rated.losses[k]),
+            flags=rated.flags[k],
+        )
+        for k in order
+    ]
+    section.pairs = _pairs(results, order)
+
+
+def _pairs(results: Results, order: list[int]) -> list[list[Pair | None]]:
     n = len(results.players)
     points, games = np.zeros((n, n)), np.zeros((n, n), dtype=np.int64)
     for one, other, worth in (
@@ -195,41 +230,53 @@ def _rate(section: Section, results: Results) -> None:
     ):
         np.add.at(points, (one, other), np.array(worth)[results.outcome])
         np.add.at(games, (one, other), 1)
-    section.pairs = [
-        [Pair(float(points[i, j] / games[i, j]), int(games[i, j])) if games[i, j] else None for j in range(n)]
-        for i in range(n)
+    return [
+        [Pair(float(points[i, j] / games[i, j]), int(games[i, j])) if games[i, j] else None for j in order]
+        for i in order
     ]
 
 
-def _means(rows: list[GameRow], number: dict[int, int]) -> list[Mean | None]:
-    seated = [
-        (number[key], row.block, earned) for row in rows for key, earned in zip(row.agents, row.returns, strict=True)
+def _average(section: Section, game: _Played, names: list[str]) -> None:
+    """Mean returns; a row for each agent that has played."""
+    games, seats = game.games, game.seats
+    means = mean_returns(len(names), games.agents.ravel(), np.repeat(games.block, seats), games.returns.ravel())
+    ranked = [(-mean.mean, k, mean) for k, mean in enumerate(means) if mean is not None]
+    section.rows = [
+        Row(
+            agent=k,
+            name=names[k],
+            games=mean.games,
+            value=mean.mean,
+            half=mean.half,
+            forfeits=int(game.counts[1, k]),
+            voids=int(game.counts[2, k]),
+        )
+        for _, k, mean in sorted(ranked)
     ]
-    if not seated:
-        return [None] * len(number)
-    player, block, value = zip(*seated, strict=True)
-    _, cluster = np.unique(np.array(block), return_inverse=True)
-    return mean_returns(len(number), np.array(player), cluster, np.array(value, dtype=np.float64))
 
 
-def _notes(
-    by_entry: dict[int, list[GameRow]], entries: dict[int, GameEntry], names: dict[int, str], dropped: int
-) -> list[str]:
+def _notes(played: list[_Played], names: list[str], totals: Ints) -> list[str]:
+    dropped = sum(game.dropped for game in played)
     notes = [f"{dropped} truncated games are left out, as the tournament declares."] if dropped else []
-    for key, rows in by_entry.items():
-        alike = [" – ".join(names[agent] for agent in seated) for seated in _alike(rows)]
+    notes += [
+        f"{name} has no finished game; {voids} attempts with it were void."
+        for name, games, voids in zip(names, totals[0], totals[2], strict=True)
+        if voids and not games
+    ]
+    for game in played:
+        alike = [" – ".join(names[agent] for agent in seated) for seated in _alike(game.games)]
         if alike:
             notes.append(
-                f"{entries[key].label}: nothing is random between {'; '.join(alike)}: all their games in these seats"
+                f"{game.label}: nothing is random between {'; '.join(alike)}: all their games in these seats"
                 " are the same move by move, and prove less than their number says."
             )
     return notes
 
 
-def _alike(rows: list[GameRow]) -> list[tuple[int, ...]]:
+def _alike(games: Columns) -> list[tuple[int, ...]]:
     """Seatings whose games were all the same, forfeits apart."""
+    sound = games.only(games.forfeits.sum(axis=1) == 0)
     seen: defaultdict[tuple[int, ...], list[str]] = defaultdict(list)
-    for row in rows:
-        if not row.forfeits:
-            seen[row.agents].append(row.digest)
+    for seated, digest in zip(map(tuple, sound.agents.tolist()), sound.digest.tolist(), strict=True):
+        seen[seated].append(digest)
     return [seated for seated, digests in sorted(seen.items()) if len(digests) >= _ALIKE and len(set(digests)) == 1]

@@ -106,8 +106,7 @@ def count(tournament: Tournament) -> list[int]:
     agents = len(tournament.agents)
     totals = []
     for entry in tournament.games:
-        seats = len(seats_of(entry)[1])
-        blocks = range(tournament.blocks_of(entry))
-        games = sum(len(rotations(table)) for b in blocks for table in lineups(agents, seats, b, tournament.seed + b))
-        totals.append(games * tournament.repetitions)
+        tables = lineups(agents, len(seats_of(entry)[1]), 0, 0)  # as many, and with as many rotations, in every block
+        games = sum(len(rotations(table)) for table in tables)
+        totals.append(games * tournament.blocks_of(entry) * tournament.repetitions)
     return totals

@@ -1,9 +1,8 @@
 """The store of finished games: one transaction a game, its episode included; SQLite (WAL) through SQLAlchemy Core.
 
-Only `_connect` and `_create` know SQLite; everything else is portable SQL, so that another database needs a URL only.
+Only `arena.tournaments.sqlite` knows SQLite; everything here is portable SQL but the check of a file's pages.
 """
 
-import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -18,25 +17,17 @@ import zstandard
 from arena.deal import VERSIONS
 from arena.episode import Episode
 from arena.tournaments import tables
+from arena.tournaments.columns import Columns
 from arena.tournaments.config import GameEntry, Tournament
 from arena.tournaments.schedule import Fixture, seats_of
-from arena.version import __version__
+from arena.tournaments.sqlite import OldSchemaError, StoreError, check_header, connect, create, migrate
 
 __all__ = ["GameRow", "OldSchemaError", "Store", "StoreError", "results_file"]
 
 T = TypeVar("T")
 
 _FILE = "results.db"
-_HEADER = b"SQLite format 3\0"
 _SMALL = 16 << 20  # bytes up to which a file is checked page by page at every opening
-
-
-class StoreError(RuntimeError):
-    """The file is no store, is another tournament's, or cannot be read; it was left as it is."""
-
-
-class OldSchemaError(StoreError):
-    """The file is a store of an older schema, which `Store.resume` brings up to date."""
 
 
 class GameRow(NamedTuple):
@@ -63,7 +54,7 @@ class Store:
 
     def __init__(self, path: Path, read_only: bool) -> None:
         self.path = path
-        self.engine = sa.create_engine("sqlite://", creator=_connect(path, read_only), poolclass=sa.NullPool)
+        self.engine = sa.create_engine("sqlite://", creator=connect(path, read_only=read_only), poolclass=sa.NullPool)
         self._connection = self.engine.connect()
         self._encode = msgspec.json.Encoder().encode
         self._compress = zstandard.ZstdCompressor(level=3).compress
@@ -82,7 +73,7 @@ class Store:
 
     @classmethod
     def _opened(cls, path: Path, *, whole: bool) -> Self:
-        _check_header(path)
+        check_header(path)
         store = cls(path, read_only=True)
         try:
             store._guarded(store._check_schema)
@@ -103,11 +94,11 @@ class Store:
         path = results_file(run)
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            _create(path)
+            create(path)
         try:
             seen = cls._opened(path, whole=True)
         except OldSchemaError:
-            _migrate(path)
+            migrate(path)
             seen = cls._opened(path, whole=True)
         with seen:
             seen._guarded(lambda: seen._check_same(tournament))
@@ -203,12 +194,15 @@ class Store:
 
     def games(self) -> list[GameRow]:
         """Every finished game, in the order of the ids, which is the same whenever they were played."""
-        columns = [
-            tables.games.c[name]
-            for name in ("id", "block", "entry", "agents", "returns", "forfeits", "outcome", "digest")
-        ]
-        query = sa.select(*columns).order_by(tables.games.c.id)
+        query = sa.select(*[tables.games.c[name] for name in _ROW]).order_by(tables.games.c.id)
         return self._guarded(lambda: [_row(*row) for row in self._connection.execute(query)])
+
+    def columns(self, entry: int, seats: int) -> Columns:
+        """The finished games of one entry, in the order of the ids; `seats`: those that agents take."""
+        names = ("agents", "returns", "forfeits", "block", "outcome", "digest")
+        query = sa.select(*[tables.games.c[name] for name in names]).where(tables.games.c.entry == entry)
+        rows = self._guarded(lambda: self._connection.execute(query.order_by(tables.games.c.id)).all())
+        return Columns.of(rows, seats)
 
     def voids(self) -> list[tuple[int, tuple[int, ...], str]]:
         """Entry, agents and reason of every void attempt."""
@@ -379,72 +373,3 @@ def _json(value: Any) -> str:
 
 def _first_line(error: BaseException) -> str:
     return str(getattr(error, "orig", None) or error).split("\n", 1)[0]
-
-
-def _check_header(path: Path) -> None:
-    try:
-        with path.open("rb") as file:
-            header = file.read(len(_HEADER))
-    except FileNotFoundError as error:
-        raise StoreError(f"{path} does not exist; name a run folder that `arena tournament run` left") from error
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror}") from error
-    if header != _HEADER:
-        raise StoreError(f"{path} is not an SQLite file; it was left as it is")
-
-
-def _connect(path: Path, read_only: bool) -> Callable[[], sqlite3.Connection]:
-    """A maker of connections; without a write-ahead log a reader touches nothing, not even beside the file."""
-
-    def connect() -> sqlite3.Connection:
-        quiet = read_only and not path.with_name(f"{path.name}-wal").exists()
-        mode = "mode=ro&immutable=1" if quiet else "mode=ro" if read_only else "mode=rw"
-        uri = f"{path.absolute().as_uri()}?{mode}"
-        connection = sqlite3.connect(uri, uri=True, timeout=60, check_same_thread=False)
-        if not read_only:
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=NORMAL")
-        return connection
-
-    return connect
-
-
-def _migrate(path: Path) -> None:
-    """Bring a store to the schema of this Arena, in one transaction."""
-    engine = sa.create_engine("sqlite://", creator=_connect(path, read_only=False), poolclass=sa.NullPool)
-    with engine.connect() as connection:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")  # sqlite3 would not put a change of tables into a transaction
-        version = connection.execute(sa.select(tables.schema.c.version)).scalar_one()
-        while version < tables.SCHEMA:
-            tables.MIGRATIONS[version](connection)
-            version += 1
-        connection.execute(sa.update(tables.schema).values(version=version))
-        connection.commit()
-    engine.dispose()
-
-
-def _create(path: Path) -> None:
-    """An empty store, complete or not there at all: made beside and linked into place."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.unlink(missing_ok=True)
-    engine = sa.create_engine("sqlite://", creator=lambda: sqlite3.connect(fresh), poolclass=sa.NullPool)
-    try:
-        with engine.begin() as connection:
-            tables.meta.create_all(connection)
-            connection.execute(sa.insert(tables.schema).values(version=tables.SCHEMA))
-            connection.execute(sa.insert(tables.config).values(key="arena", value=__version__))
-        engine.dispose()
-        _place(fresh, path)
-    finally:
-        fresh.unlink(missing_ok=True)
-
-
-def _place(fresh: Path, path: Path) -> None:
-    """Under its name, unless another run was quicker."""
-    try:
-        os.link(fresh, path)
-    except FileExistsError:
-        return
-    except OSError:  # a file system without hard links
-        if not path.exists():
-            os.replace(fresh, path)  # noqa: PTH105 - as os.link above

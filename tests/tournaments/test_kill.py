@@ -62,11 +62,7 @@ def kill_and_resume(tmp_path: Path, blocks: int, kills: int, rng: random.Random)
 def compare_ratings(whole: Path, broken: Path) -> None:
     with Store.open(whole) as one, Store.open(broken) as other:
         for a, b in zip(board(one).sections, board(other).sections, strict=True):
-            assert a.means == b.means
-            assert (a.ratings is None) == (b.ratings is None)
-            if a.ratings is not None and b.ratings is not None:
-                assert a.ratings.elo.tolist() == b.ratings.elo.tolist()
-                assert a.ratings.half.tolist() == b.ratings.half.tolist()
+            assert a.rows == b.rows
 
 
 def test_kill_and_resume(tmp_path: Path) -> None:

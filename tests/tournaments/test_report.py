@@ -1,10 +1,12 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from arena.tournaments.config import parse
-from arena.tournaments.report import Board, Pair, board, outcome
+from arena.tournaments.ratings import OUTCOMES
+from arena.tournaments.report import Board, Pair, board, outcomes
 from arena.tournaments.runner import Aborted, run
 from arena.tournaments.store import Store
 
@@ -32,7 +34,8 @@ def reported(folder: Path, **change: Any) -> Board:
     ],
 )
 def test_outcomes(returns: tuple[float, float], forfeits: tuple[int, ...], expected: str) -> None:
-    assert outcome(returns, forfeits) == expected
+    said = outcomes(np.array([returns]), np.array([[seat in forfeits for seat in range(2)]]))
+    assert OUTCOMES[said[0]] == expected
 
 
 def test_a_board_adds_up(tmp_path: Path) -> None:
@@ -58,6 +61,11 @@ def test_a_board_adds_up(tmp_path: Path) -> None:
         assert rated is not None
         assert rated.wins.sum() == rated.losses.sum()
         assert rated.wins.sum() + rated.draws.sum() // 2 == section.games
+        for row in section.rows:
+            k = row.agent
+            assert (row.name, row.value, row.half) == (shown.agents[k].name, rated.elo[k], rated.half[k])
+            assert (row.won, row.drawn, row.lost) == (rated.wins[k], rated.draws[k], rated.losses[k])
+            assert section.of(k) is row
         check_pairs(section.pairs, section.games)
 
 
@@ -77,21 +85,24 @@ def check_pairs(pairs: list[list[Pair | None]], games: int) -> None:
 
 def test_order_is_by_rating(tmp_path: Path) -> None:
     (section,) = reported(tmp_path, blocks=20).sections
-    rated = section.ratings
-    assert rated is not None
-    assert rated.players[section.order[0]] == "mcts?simulations=5"
-    assert [float(rated.elo[k]) for k in section.order] == sorted(rated.elo.tolist(), reverse=True)
+    assert section.rows[0].name == "mcts?simulations=5"
+    assert [row.value for row in section.rows] == sorted([row.value for row in section.rows], reverse=True)
+
+
+def test_pairs_are_in_the_order_of_the_rows(tmp_path: Path) -> None:
+    (section,) = reported(tmp_path, agents=["scripted:nonsense", "first"]).sections
+    assert [row.name for row in section.rows] == ["first", "scripted:nonsense"]
+    assert section.pairs == [[None, Pair(1.0, 12)], [Pair(0.0, 12), None]]
 
 
 def test_means_of_other_games(tmp_path: Path) -> None:
-    (section,) = reported(tmp_path, games=["LiarsDice?players=3"], agents=["first", "scripted:nonsense"]).sections
-    first, wrong = section.means
-    assert first is not None
-    assert wrong is not None
-    assert first.mean > wrong.mean
-    assert section.order == [0, 1]
-    assert section.forfeits[0] == 0
-    assert section.forfeits[1] > 0
+    (section,) = reported(tmp_path, games=["LiarsDice?players=3"], agents=["scripted:nonsense", "first"]).sections
+    first, wrong = section.rows
+    assert (first.name, wrong.name) == ("first", "scripted:nonsense")
+    assert first.value > wrong.value
+    assert first.forfeits == 0
+    assert wrong.forfeits > 0
+    assert first.games + wrong.games == 3 * section.games
 
 
 def test_truncated_games_are_left_out_where_that_is_declared(tmp_path: Path) -> None:
@@ -113,7 +124,20 @@ def test_voids_are_told(tmp_path: Path) -> None:
     assert (shown.finished, shown.planned, shown.voids) == (4, 8, 4)
     assert shown.void_reasons == [("ConnectionError: not today", 4)]
     assert [agent.voids for agent in shown.agents] == [4, 4]
-    assert shown.sections[0].voids == [4, 4]
+    assert [row.voids for row in shown.sections[0].rows] == [4, 4]
+
+
+def test_who_never_finished_a_game_is_told(tmp_path: Path) -> None:
+    asked = parse(
+        {**PLAIN, "agents": ["moody", "first", "random"], "void_retries": 0, "void_limit": 1, "blocks": 1, "seed": 1}
+    )
+    with Store.resume(tmp_path, asked) as store:
+        run(asked, store)
+    with Store.open(tmp_path) as store:
+        shown = board(store)
+    assert {row.name for row in shown.sections[0].rows} == {"random", "first"}
+    assert shown.notes == ["moody has no finished game; 4 attempts with it were void."]
+    assert shown.agents[0].voids == 4
 
 
 def test_games_that_are_all_alike_are_told(tmp_path: Path) -> None:
@@ -129,7 +153,7 @@ def test_a_run_without_a_game_is_a_board_too(tmp_path: Path) -> None:
         shown = board(store)
     assert (shown.finished, shown.planned, shown.overall) == (0, 54, None)
     assert [section.games for section in shown.sections] == [0, 0]
-    assert [section.order for section in shown.sections] == [[], []]
+    assert [section.rows for section in shown.sections] == [[], []]
 
 
 def test_an_aborted_run_is_a_board_too(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from arena.tournaments import tables
 from arena.tournaments.config import Tournament, parse
 from arena.tournaments.runner import run
 from arena.tournaments.schedule import Fixture, fixtures
-from arena.tournaments.store import OldSchemaError, Store, StoreError, _create, results_file
+from arena.tournaments.sqlite import create
+from arena.tournaments.store import OldSchemaError, Store, StoreError, results_file
 
 PLAIN: dict[str, Any] = {"games": ["TicTacToe"], "agents": ["random", "first"], "blocks": 2}
 
@@ -248,15 +249,15 @@ def refuse(*_: object) -> None:
 
 
 def test_no_half_made_store_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arena.tournaments.store.os.link", refuse)
-    monkeypatch.setattr("arena.tournaments.store.os.replace", refuse)
+    monkeypatch.setattr("arena.tournaments.sqlite.os.link", refuse)
+    monkeypatch.setattr("arena.tournaments.sqlite.os.replace", refuse)
     with pytest.raises(OSError, match="not here"):
         Store.resume(tmp_path, parse(PLAIN))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arena.tournaments.store.os.link", refuse)
+    monkeypatch.setattr("arena.tournaments.sqlite.os.link", refuse)
     filled(tmp_path)
     with Store.open(tmp_path) as store:
         assert len(store.games()) == 4
@@ -265,10 +266,10 @@ def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("links", [True, False])
 def test_another_run_may_be_quicker(links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not links:
-        monkeypatch.setattr("arena.tournaments.store.os.link", refuse)
+        monkeypatch.setattr("arena.tournaments.sqlite.os.link", refuse)
     filled(tmp_path)
     before = state(tmp_path)
-    _create(results_file(tmp_path))
+    create(results_file(tmp_path))
     assert state(tmp_path) == before
 
 

@@ -1,0 +1,66 @@
+"""Finished games in columns: what statistics over many of them read."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Columns"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+_LISTS = msgspec.json.Decoder(list[list[float]])
+
+
+class Columns(NamedTuple):
+    """The games of one entry, in the order of their ids."""
+
+    agents: Ints
+    """Shape (games, seats): numbers of the agents in the seats that are not the house's."""
+    returns: Floats
+    """Shape (games, seats)."""
+    forfeits: Bools
+    """Shape (games, seats): who forfeited."""
+    block: Ints
+    """Games of one block have one number."""
+    truncated: Bools
+    digest: NDArray[np.str_]
+    """Equal play, equal digest."""
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[str]], seats: int) -> "Columns":
+        """From rows (agents, returns, forfeits, block, outcome, digest), the first three JSON lists."""
+        agents, returns, forfeits, block, outcome, digest = zip(*rows, strict=True) if rows else [()] * 6
+        forfeited = np.zeros((len(rows), seats), dtype=np.bool_)
+        for game, positions in enumerate(_lists(forfeits)):
+            for position in positions:
+                forfeited[game, int(position)] = True
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(block))}
+        return cls(
+            np.array(_lists(agents), dtype=np.int64).reshape(len(rows), seats),
+            np.array(_lists(returns), dtype=np.float64).reshape(len(rows), seats),
+            forfeited,
+            np.array([numbers[name] for name in block], dtype=np.int64),
+            np.array(outcome, dtype=np.str_) == "truncated",
+            np.array(digest, dtype=np.str_),
+        )
+
+    def only(self, kept: Bools) -> "Columns":
+        """The games that `kept` is true of."""
+        return Columns(
+            self.agents[kept],
+            self.returns[kept],
+            self.forfeits[kept],
+            self.block[kept],
+            self.truncated[kept],
+            self.digest[kept],
+        )
+
+
+def _lists(texts: Sequence[str]) -> list[list[float]]:
+    """All JSON lists in one go."""
+    return _LISTS.decode(f"[{','.join(texts)}]")
