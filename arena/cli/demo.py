@@ -10,7 +10,7 @@ from rich.console import Console
 from arena.cli.errors import refusing
 from arena.cli.leaderboard import print_board
 from arena.cli.output import stdout
-from arena.cli.tournament import play_all
+from arena.cli.tournament import play_all, tell_unfinished
 from arena.episode import write
 from arena.tournaments.config import parse
 from arena.tournaments.report import board
@@ -44,9 +44,8 @@ def demo(out: str, blocks: int) -> None:
             print_board(board(store), stdout())
             written = _write_episodes(store, folder / "episodes.jsonl.zst")
     shown = shlex.quote(out)
-    if tally.left:
-        click.echo(f"\nstopped with {tally.left} games to go; the same command goes on")
-        sys.exit(130)
+    if code := tell_unfinished(tally, folder):
+        sys.exit(code)
     click.echo(
         f"\nIn {out}: leaderboard.html (open it in a browser), results.db, tournament.toml,"
         f" episodes.jsonl.zst ({written} episodes)\n"

@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from arena.cli.errors import refusing
+from arena.cli.options import games_named
 from arena.episode import Episode, write
 from arena.registry import unknown
 from arena.tournaments.store import Store
@@ -42,19 +43,12 @@ def export(run: str, kind: str, out: str | None, games: tuple[str, ...], agent: 
 
 def episodes(store: Store, games: Iterable[str] = (), agent: str | None = None) -> Iterator[Episode]:
     """The finished episodes of some games (all by default), with one agent. Raises ValueError for unknown names."""
-    entries, names = store.entries(), store.agents()
-    wanted = [key for game in games for key in _matching(game, {k: (e.label, e.id) for k, e in entries.items()})]
+    labels, names = {key: entry.label for key, entry in store.entries().items()}, store.agents()
+    wanted = [key for game in games for key in games_named(game, labels)]
     seated = [key for key, name in names.items() if name == agent]
     if agent is not None and not seated:
         raise unknown("agent of this run", agent, names.values())
     return store.episodes(wanted or None, seated[0] if seated else None)
-
-
-def _matching(game: str, labels: dict[int, tuple[str, str]]) -> list[int]:
-    found = [key for key, names in labels.items() if game in names or f"{game}-v0" in names]
-    if not found:
-        raise unknown("game of this run", game, [label for label, _ in labels.values()])
-    return found
 
 
 def _print(found: Iterable[Episode]) -> None:

@@ -1,15 +1,22 @@
 """`arena leaderboard`: the ratings of a run, in the terminal or as a page."""
 
 import click
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from arena.cli.errors import plain, refusing
+from arena.cli.options import games_named
 from arena.cli.output import stdout
 from arena.tournaments.report import Board, Section, board
 
 __all__ = ["leaderboard", "print_board"]
+
+_TEXT = ("agent", "")
+_FOLDED = 20  # columns that a name or mark must have before it is folded
+_VALUE = 2  # the column that counts
+_LEAST = 4  # columns that are never told beneath the table
 
 
 @click.command()
@@ -23,38 +30,36 @@ def leaderboard(run: str, page: str | None, game: str | None) -> None:
     arena leaderboard runs/demo
     arena leaderboard runs/demo --game ConnectFour-v0
     arena leaderboard runs/demo --html leaderboard.html
+
+    Columns that a narrow terminal has no room for are told beneath the table.
     """
     from arena.tournaments.store import Store
 
     with refusing(), Store.open(run) as store:
         shown = board(store)
+        _only(shown, game)
         if page is not None:
             from arena.tournaments.leaderboard import write_html
 
             click.echo(f"wrote {write_html(shown, page)}")
             return
-        _only(shown, game)
     print_board(shown, stdout())
 
 
 def _only(shown: Board, game: str | None) -> None:
     if game is None:
         return
-    from arena.registry import unknown
-
-    kept = [section for section in shown.sections if game in (section.label, section.label.split(" ")[0])]
-    if not kept:
-        raise unknown("game of this run", game, [section.label for section in shown.sections])
-    shown.sections, shown.overall = kept, None
+    kept = games_named(game, {k: section.label for k, section in enumerate(shown.sections)})
+    shown.sections, shown.overall = [shown.sections[k] for k in kept], None
 
 
 def print_board(shown: Board, console: Console) -> None:
     """The tables of a board."""
     console.print(f"[bold]{escape(plain(shown.title))}[/bold]: {shown.finished} of {shown.planned} games finished")
     if shown.overall is not None and len(shown.sections) > 1:
-        _print(shown, shown.overall, console)
+        _print(shown.overall, console)
     for section in shown.sections:
-        _print(shown, section, console)
+        _print(section, console)
     if shown.voids:
         reasons = "; ".join(f"{times} x {reason[:200]}" for reason, times in shown.void_reasons)
         console.print(plain(f"{shown.voids} void attempts: {reasons}"), markup=False)
@@ -62,12 +67,20 @@ def print_board(shown: Board, console: Console) -> None:
         console.print(plain(f"note: {note}"), markup=False)
 
 
-def _print(shown: Board, section: Section, console: Console) -> None:
+def _print(section: Section, console: Console) -> None:
     console.print(f"\n[bold]{escape(plain(section.label))}[/bold] [dim]{escape(_about(section))}[/dim]")
-    if not section.games:
+    if not section.rows:
         console.print("no game is finished yet")
         return
-    console.print(_rated(shown, section) if section.ratings is not None else _paid(shown, section))
+    cells, beneath = _cells(section), {}
+    while not _fits(cells, console.width) and len(cells) > _LEAST:
+        column, values = cells.popitem()
+        beneath[column or "marks"] = values
+    console.print(_table(cells))
+    for column, values in reversed(beneath.items()):
+        told = [f"{name} {value}" for name, value in zip(cells["agent"], values, strict=True) if value not in ("", "0")]
+        if told:
+            console.print(f"{column}: {', '.join(told)}", markup=False)
 
 
 def _about(section: Section) -> str:
@@ -79,47 +92,40 @@ def _about(section: Section) -> str:
     return about
 
 
-def _rated(shown: Board, section: Section) -> Table:
-    rated = section.ratings
-    assert rated is not None
-    faults = _faults(section)
-    table = _table("#", "agent", "Elo", "± 95 %", "games", "won", "drawn", "lost", *faults, "")
-    for rank, k in enumerate(section.order, 1):
-        counts = [rated.played[k], rated.wins[k], rated.draws[k], rated.losses[k], *[row[k] for row in faults.values()]]
-        table.add_row(
-            str(rank),
-            escape(plain(shown.agents[k].name)),
-            f"[bold]{rated.elo[k]:.0f}[/bold]",
-            f"{rated.half[k]:.0f}",
-            *[str(number) for number in counts],
-            f"[yellow]{', '.join(rated.flags[k])}[/yellow]",
-        )
-    return table
+def _cells(section: Section) -> dict[str, list[str]]:
+    """The table by columns; the last may be told beneath it. What nobody has is left out."""
+    rows, rated = section.rows, section.ratings is not None
+    digits = 0 if rated else 3
+    cells = {
+        "#": [str(rank) for rank in range(1, len(rows) + 1)],
+        "agent": [plain(row.name) for row in rows],
+        "Elo" if rated else "mean return": [f"{row.value:.{digits}f}" for row in rows],
+        "± 95 %": ["?" if row.half is None else f"{row.half:.{digits}f}" for row in rows],
+        "games": [str(row.games) for row in rows],
+    }
+    if rated:
+        cells |= {name: [str(getattr(row, name)) for row in rows] for name in ("won", "drawn", "lost")}
+    for name in ("forfeits", "voids"):
+        if any(getattr(row, name) for row in rows):
+            cells[name] = [str(getattr(row, name)) for row in rows]
+    if any(row.flags for row in rows):
+        cells[""] = [", ".join(row.flags) for row in rows]
+    return cells
 
 
-def _paid(shown: Board, section: Section) -> Table:
-    faults = _faults(section)
-    table = _table("#", "agent", "mean return", "± 95 %", "games", *faults)
-    for rank, k in enumerate(section.order, 1):
-        mean = section.means[k]
-        assert mean is not None
-        half = "?" if mean.half is None else f"{mean.half:.3f}"
-        counts = [mean.games, *[row[k] for row in faults.values()]]
-        table.add_row(
-            str(rank), escape(plain(shown.agents[k].name)), f"[bold]{mean.mean:.3f}[/bold]", half, *map(str, counts)
-        )
-    return table
+def _fits(cells: dict[str, list[str]], width: int) -> bool:
+    """Whether the columns have room side by side; names and marks may be folded."""
+    needed = {column: max(map(cell_len, [column, *values])) for column, values in cells.items()}
+    folded = [min(room, _FOLDED) if column in _TEXT else room for column, room in needed.items()]
+    return sum(folded) + 2 * (len(folded) - 1) <= width
 
 
-def _faults(section: Section) -> dict[str, list[int]]:
-    """Columns that are worth their room only where there is something in them."""
-    columns = {"forfeits": section.forfeits, "voids": section.voids}
-    return {name: counts for name, counts in columns.items() if any(counts)}
-
-
-def _table(*columns: str) -> Table:
+def _table(cells: dict[str, list[str]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in columns:
-        text = column in ("agent", "")
-        table.add_column(column, justify="left" if text else "right", no_wrap=not text, overflow="fold")
+    for number, column in enumerate(cells):
+        text = column in _TEXT
+        style = "bold" if number == _VALUE else "yellow" if not column else ""
+        table.add_column(column, justify="left" if text else "right", style=style, no_wrap=not text, overflow="fold")
+    for row in zip(*cells.values(), strict=True):
+        table.add_row(*map(escape, row))
     return table

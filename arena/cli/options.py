@@ -1,11 +1,33 @@
-"""Reading `key=value` options from the command line."""
+"""Reading what is named on the command line: `key=value` options, games of a run."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
-from arena.registry import parse_value
+from arena.registry import parse_value, unknown
 
-__all__ = ["parse_options"]
+__all__ = ["games_named", "parse_options"]
+
+K = TypeVar("K")
+
+
+def games_named(game: str, labels: Mapping[K, str]) -> list[K]:
+    """The keys of a run's games that a user means; the run's own ids count, registered here or not.
+
+    >>> games_named("KuhnPoker", {1: "KuhnPoker-v0", 2: "KuhnPoker-v0 (players=3)", 3: "Chess-v0"})
+    [1, 2]
+
+    Names are a label as tables show it, or an id with or without `arena/` and version. Raises ValueError.
+    """
+    name = game.removeprefix("arena/")
+    found = [key for key, label in labels.items() if name in _names(label)]
+    if not found:
+        raise unknown("game of this run", game, labels.values())
+    return found
+
+
+def _names(label: str) -> tuple[str, ...]:
+    game_id = label.partition(" (")[0]
+    return label, game_id, game_id.rpartition("-v")[0]
 
 
 def parse_options(pairs: Iterable[str]) -> dict[str, Any]:

@@ -5,8 +5,10 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.markup import escape
+from rich.text import Text
 
 from arena.agent import Agent, Reply, View
+from arena.cli.errors import plain
 from arena.cli.options import parse_options
 from arena.episode import Episode, Writer
 from arena.game import Game
@@ -17,21 +19,34 @@ from arena.registry import canonical, make_agent, make_game
 __all__ = ["play"]
 
 _RETRIES = 100  # a person may slip as often as they like
+_LONGEST = 200  # characters of an action that are announced
 
 
 class _Announced(Agent):
     """Says aloud what another agent plays, where everybody may know it."""
 
-    def __init__(self, agent: Agent, console: Console) -> None:
-        self.agent, self.console, self.name = agent, console, agent.name
+    def __init__(self, agent: Agent, console: Console, referee: Referee) -> None:
+        self.agent, self.console, self.referee, self.name = agent, console, referee, agent.name
 
     def act(self, view: View) -> Reply:
         """See `Agent.act`."""
         reply = self.agent.act(view)
         if not isinstance(reply, Reply):
             raise TypeError(f"agent {self.name!r} answers asynchronously, which `arena play` does not support yet")
-        self.console.print(f"[bold]player {view.player} ({escape(self.name)})[/bold] plays {escape(reply.text)}\n")
+        who = (f"player {view.player} ({plain(self.name)})", "bold")
+        self.console.print(Text.assemble(who, f" {self._said(view, reply)}\n"))
         return reply
+
+    def _said(self, view: View, reply: Reply) -> str:
+        """What the referee reads in the reply, never the reply itself: it may be long, and meant to deceive."""
+        reading = self.referee.read(view.game, view.player, reply.text)
+        if reply.truncated or reading.action is None:
+            return f"is not understood: {_short(reading.reason or 'the reply was cut off')}"
+        return f"plays {_short(reading.action)}"
+
+
+def _short(text: str) -> str:
+    return plain(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}...")
 
 
 @click.command()
@@ -55,12 +70,14 @@ def play(
     arena play LiarsDice -o players=4 --against mcts?simulations=100
     arena play TicTacToe --watch --against minimax --against random
     """
-    console = Console(highlight=False)
+    console, referee = Console(highlight=False), Referee(retries=_RETRIES)
     try:
         given = parse_options(options)
         position = make_game(game, seed, given)
-        agents = _seats(position, seat, against, console, watch)
-        episode = play_sync(canonical(game), agents, seed, given, Referee(retries=_RETRIES))
+        agents = _seats(position, seat, against, watch)
+        if watch or position.perfect_information:
+            agents = [agent if agent.name == "human" else _Announced(agent, console, referee) for agent in agents]
+        episode = play_sync(canonical(game), agents, seed, given, referee)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     except KeyboardInterrupt:
@@ -72,7 +89,7 @@ def play(
         console.print(f"recorded in {escape(record)}", style="dim")
 
 
-def _seats(position: Game, seat: int, against: tuple[str, ...], console: Console, watch: bool) -> list[Agent]:
+def _seats(position: Game, seat: int, against: tuple[str, ...], watch: bool) -> list[Agent]:
     players = position.players
     if not watch and not 0 <= seat < players:
         raise ValueError(f"--seat {seat}: {type(position).__name__} has seats 0 to {players - 1}")
@@ -81,8 +98,6 @@ def _seats(position: Game, seat: int, against: tuple[str, ...], console: Console
         raise ValueError(f"{len(against)} agents were given with --against; give one, or {others}")
     names = against * others if len(against) == 1 else against
     held = [make_agent(name) for name in names]
-    if watch or position.perfect_information:
-        held = [_Announced(agent, console) for agent in held]
     if not watch:
         held.insert(seat, make_agent("human"))
     return held
@@ -90,7 +105,7 @@ def _seats(position: Game, seat: int, against: tuple[str, ...], console: Console
 
 def _report(console: Console, episode: Episode, seat: int | None) -> None:
     if episode.outcome == "void":
-        console.print(f"\nno result: {escape(episode.reason)}", style="yellow")
+        console.print(f"\nno result: {escape(plain(episode.reason))}", style="yellow")
         return
     shown: dict[str, Any] = {"style": "bold"}
     console.print(f"\n{escape(episode.final[seat or 0])}")

@@ -20,7 +20,9 @@ from arena.tournaments.runner import Aborted, Tally, run
 from arena.tournaments.schedule import count
 from arena.tournaments.store import Store, StoreError, results_file
 
-__all__ = ["play_all", "run_command", "tournament"]
+__all__ = ["STOPPED", "play_all", "run_command", "tell_unfinished", "tournament"]
+
+STOPPED = 130  # exit code, as after Ctrl-C
 
 
 class _Tournament(LazyGroup):
@@ -67,6 +69,8 @@ def run_command(
     arena tournament run --game ConnectFour --agent random --agent mcts?simulations=50 --blocks 10 --out runs/c4
     arena tournament run --game "LiarsDice?players=4" --agent random --agent first --dry-run
     arena tournament run config.toml --out runs/first
+
+    Exit codes: 0 all games are finished; 1 some stayed void or were not played; 2 refused; 130 stopped by Ctrl-C.
     """
     with refusing():
         asked = _asked(config, games, agents, numbers)
@@ -132,21 +136,27 @@ def write_page(folder: Path) -> Path:
 
 def _end(tally: Tally, folder: Path) -> None:
     """What came of it, and what to do next."""
-    shown = shlex.quote(str(folder))
     facts = [f"{tally.done} of {tally.total} games finished"]
     facts += [f"{tally.there} of them earlier"] if tally.there else []
     facts += [f"{tally.forfeits} by forfeit"] if tally.forfeits else []
     facts += [f"{tally.truncated} truncated"] if tally.truncated else []
     facts += [f"{tally.voids} void attempts"] if tally.voids else []
     click.echo(", ".join(facts))
+    code = tell_unfinished(tally, folder)
+    if code != STOPPED:
+        click.echo(f"arena leaderboard {shlex.quote(str(folder))}   or open {folder / 'leaderboard.html'}")
+    if code:
+        sys.exit(code)
+
+
+def tell_unfinished(tally: Tally, folder: Path) -> int:
+    """Say what was not played and how to go on; the exit code that fits: 0, 1, or `STOPPED`."""
+    shown = shlex.quote(str(folder))
+    again = f"arena tournament run {shlex.quote(str(folder / 'tournament.toml'))} --out {shown}"
     if tally.given_up:
         why = f" ({plain(tally.reasons.most_common(1)[0][0][:200])})" if tally.reasons else ""
-        click.echo(f"{tally.given_up} games stayed void{why}; play them again with --redo-void")
-    if tally.stopped and tally.left:
-        click.echo(f"stopped with {tally.left} games to go; the same command goes on: {_again(folder)}")
-        sys.exit(130)
-    click.echo(f"arena leaderboard {shown}   or open {folder / 'leaderboard.html'}")
-
-
-def _again(folder: Path) -> str:
-    return f"arena tournament run {shlex.quote(str(folder / 'tournament.toml'))} --out {shlex.quote(str(folder))}"
+        click.echo(f"{tally.given_up} games stayed void{why}; to play them again: {again} --redo-void")
+    if tally.left:
+        said = f"stopped with {tally.left} games to go" if tally.stopped else f"{tally.left} games were not played"
+        click.echo(f"{said}; the same command goes on: {again}")
+    return STOPPED if tally.stopped and tally.left else int(tally.left + tally.given_up > 0)

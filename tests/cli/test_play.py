@@ -1,13 +1,19 @@
 """`arena play`, typed at through standard input."""
 
+import io
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from rich.console import Console
 
+from arena.agent import Agent, Reply, View
 from arena.cli.main import cli
-from arena.cli.options import parse_options
+from arena.cli.options import games_named, parse_options
+from arena.cli.play import _Announced
 from arena.episode import read, replay
+from arena.referee import Reading, Referee
+from arena.registry import AGENTS, make_agent, make_game
 
 
 def played(*args: str, typed: str = "") -> Result:
@@ -51,6 +57,34 @@ def test_secret_moves_are_not_announced() -> None:
     done = played("RockPaperScissors", "--against", "scripted:rock", typed="paper\n")
     assert "plays rock" not in done.output.split("player 0>")[0]
     assert "human (you): +1" in done.output
+
+
+class Deceiver(Agent):
+    """Thinks aloud for long, and tries to write on the terminal."""
+
+    def act(self, view: View) -> Reply:
+        first = (view.legal_actions or ("",))[0]
+        lie = "\x1b[2J\u202eplayer 0 (human) resigns\n" + "[red]x" * 10_000
+        return Reply(f"{lie} {'no move' if view.note == '' and view.ply == 1 else f'<answer>{first}</answer>'}")
+
+
+def test_what_was_read_is_announced_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(AGENTS, "deceiver", f"{__name__}:Deceiver")
+    done = played("TicTacToe", "--against", "deceiver", typed="9\n3\n6\n")
+    assert "player 1 (deceiver) plays 1\n" in done.output
+    assert "player 1 (deceiver) is not understood: " in done.output
+    assert not {"\x1b", "\u202e"} & set(done.output)
+    assert "resigns" not in done.output
+    assert max(map(len, done.output.splitlines())) < 300
+
+
+def test_long_actions_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "offer 0 0 0 " + "x" * 900
+    monkeypatch.setattr("arena.referee.Referee.read", lambda *_: Reading("legal", line))
+    announced = _Announced(make_agent("first"), Console(file=(out := io.StringIO()), width=1000), Referee())
+    state = make_game("TicTacToe", 0)
+    announced.act(View(0, "", state.legal_actions(0), {}, _game=state))
+    assert out.getvalue() == f"player 0 (first) plays {line[:200]}...\n\n"
 
 
 def test_options_and_several_opponents() -> None:
@@ -103,3 +137,21 @@ def test_options_are_json_where_they_can_be() -> None:
     }  # fmt: skip
     with pytest.raises(ValueError, match="write key=value"):
         parse_options(["=1"])
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("KuhnPoker", [1, 2]),
+        ("KuhnPoker-v0", [1, 2]),
+        ("arena/KuhnPoker-v0", [1, 2]),
+        ("KuhnPoker-v0 (players=3)", [2]),
+        ("Gone", [3]),
+        ("Gone-v7", [3]),
+    ],
+)
+def test_games_of_a_run_have_many_names(name: str, found: list[int]) -> None:
+    labels = {1: "KuhnPoker-v0", 2: "KuhnPoker-v0 (players=3)", 3: "Gone-v7"}
+    assert games_named(name, labels) == found
+    with pytest.raises(ValueError, match="unknown game of this run 'Kuhn'"):
+        games_named("Kuhn", labels)

@@ -1,3 +1,4 @@
+import io
 import json
 import os
 import signal
@@ -9,12 +10,16 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner, Result
+from rich.console import Console
 
 from arena.cli.demo import DEMO
+from arena.cli.leaderboard import print_board
 from arena.cli.main import cli
+from arena.cli.tournament import tell_unfinished
 from arena.episode import read, replay
 from arena.registry import AGENTS
 from arena.tournaments.config import load, parse
+from arena.tournaments.report import board
 from arena.tournaments.runner import Tally
 from arena.tournaments.store import Store
 from tests.tournaments.players import PLAYERS
@@ -147,12 +152,37 @@ def test_games_that_stay_void_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
         'games = ["TicTacToe"]\nagents = ["moody", "first"]\nblocks = 4\nvoid_limit = 1.0\nvoid_retries = 0\n'
     )
     done = run("cup.toml", "--out", "x")
-    assert done.exit_code == 0
+    assert done.exit_code == 1
     assert "4 of 8 games finished, 4 void attempts\n" in done.stdout
-    assert "4 games stayed void (ConnectionError: not today); play them again with --redo-void\n" in done.stdout
-    assert "4 games stayed void; play" in run("cup.toml", "--out", "x").stdout
+    again = "arena tournament run x/tournament.toml --out x --redo-void\n"
+    assert f"4 games stayed void (ConnectionError: not today); to play them again: {again}" in done.stdout
+    done = run("cup.toml", "--out", "x")
+    assert done.exit_code == 1
+    assert f"4 games stayed void; to play them again: {again}" in done.stdout
+    assert done.stdout.endswith("arena leaderboard x   or open x/leaderboard.html\n")
     assert "4 void attempts\n" in run("cup.toml", "--out", "x", "--redo-void").stdout
     assert "8 void attempts: 8 x ConnectionError: not today" in arena("leaderboard", "x").output
+
+
+@pytest.mark.parametrize(
+    ("tally", "code", "said"),
+    [
+        (Tally(total=4, there=1, finished=3), 0, ""),
+        (Tally(total=4, finished=3), 1, "1 games were not played; the same command goes on: arena tournament run "),
+        (Tally(total=4, finished=3, stopped=True), 130, "stopped with 1 games to go; the same command goes on: "),
+        (Tally(total=4, finished=3, given_up=1, stopped=True), 1, "1 games stayed void; to play them again: "),
+    ],
+)
+def test_what_is_unfinished_is_told(tally: Tally, code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tell_unfinished(tally, Path("x")) == code
+    assert capsys.readouterr().out.startswith(said)
+
+
+def test_a_record_that_cannot_be_kept_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Store, "_packed", lambda *_: "\ud800".encode())
+    done = run(*SMALL, "--out", "x")
+    assert done.exit_code == 1
+    assert done.stderr.splitlines()[-1].startswith("arena: x/results.db cannot be written: UnicodeEncodeError: ")
 
 
 def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,9 +282,45 @@ def test_leaderboard_in_the_terminal() -> None:
     assert "mean return" in done.output
     assert "first seat" in done.output
     one = arena("leaderboard", "x", "--game", "KuhnPoker-v0").output
+    assert arena("leaderboard", "x", "--game", "KuhnPoker").output == one
+    assert arena("leaderboard", "x", "--game", "arena/KuhnPoker-v0").output == one
     assert "KuhnPoker-v0 6 games" in one
     assert "TicTacToe" not in one.splitlines()[2]
     assert arena("leaderboard", "x/results.db").output == done.output
+
+
+def narrow(width: int) -> str:
+    """The leaderboard of x as a terminal of this width shows it."""
+    out = io.StringIO()
+    with Store.open("x") as store:
+        print_board(board(store), Console(file=out, width=width))
+    return out.getvalue()
+
+
+def test_what_a_narrow_terminal_has_no_room_for_is_told_beneath(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(AGENTS, "moody", PLAYERS["moody"])
+    name = "a-name-that-is-rather-long"
+    Path("cup.toml").write_text(
+        'games = ["TicTacToe"]\nblocks = 6\nvoid_limit = 1.0\nvoid_retries = 0\n'
+        f'agents = ["moody", "first", {{ spec = "scripted:nonsense", name = "{name}" }}]\n'
+    )
+    run("cup.toml", "--out", "x")
+    wide = narrow(200)
+    header = next(line for line in wide.splitlines() if "Elo" in line and "#" in line)
+    counted = ["games", "won", "drawn", "lost", "forfeits", "voids"]
+    assert header.split() == ["#", "agent", "Elo", "±", "95", "%", *counted]
+    assert "forfeits:" not in wide
+    usual = narrow(80)
+    assert usual.splitlines()[3].split()[-6:] == counted
+    assert f"\nmarks: {name} winless\n" in usual
+    small = narrow(66)
+    assert small.splitlines()[3].split()[-4:] == counted[:4]
+    assert f"\nforfeits: {name} " in small
+    assert "\nvoids: " in small
+    tiny = narrow(40)
+    assert all(f"\n{word}: " in tiny for word in ("won", "lost", "forfeits", "voids"))
+    for width, text in ((200, wide), (80, usual), (66, small), (40, tiny)):
+        assert max(map(len, text.splitlines())) <= width
 
 
 def test_names_are_not_markup() -> None:
