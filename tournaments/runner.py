@@ -47,7 +47,7 @@ class Tally:
 
     total: int
     there: int = 0
-    """Finished before this run began."""
+    """Finished before this run began, or by another run beside it."""
     finished: int = 0
     """Finished and stored by this run."""
     forfeits: int = 0
@@ -317,3 +317,5 @@ class _Recorder:
             self.tally.finished += 1
             self.tally.forfeits += bool(episode.forfeits)
             self.tally.truncated += episode.outcome == "truncated"
+        else:
+            self.tally.there += 1  # another run of the same tournament was quicker

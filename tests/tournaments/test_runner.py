@@ -269,6 +269,13 @@ def test_agents_are_made_once_and_closed(spec: str, tmp_path: Path) -> None:
     assert Counted.made == 1, "all is played: nobody is needed"
 
 
+def test_what_another_run_has_finished_is_not_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    play(tmp_path)
+    monkeypatch.setattr(Store, "finished", lambda _: set())
+    tally = play(tmp_path)
+    assert (tally.there, tally.finished, tally.left) == (12, 0, 0)
+
+
 def test_agents_are_closed_when_another_cannot_be_made(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="simulations and plies must be at least 1"):
         play(tmp_path, agents=["counted", "mcts?simulations=0"])
