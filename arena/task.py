@@ -41,6 +41,9 @@ class Task(TurnGame):
     not have to think. So `determinize` keeps the question and takes the answer away (None): nothing scores
     there. (One drawn from another item would give the list of answers away, and of a single item the answer.)
     A task that anybody can verify from the question alone gives None and sets `perfect_information`.
+
+    Options:
+        item: the number of the question, from 0; None: drawn by lot
     """
 
     tags: ClassVar[tuple[str, ...]] = ("question",)
@@ -98,21 +101,41 @@ class Task(TurnGame):
 
     def rules(self, player: Player) -> str:
         """See `Game.rules`."""
-        return "\n".join([self.instructions.format(**dict(self.options)), *self._how(), self._pay()])
+        return "\n".join([self._aim(), *self._how(), self._pay()])
+
+    def _aim(self) -> str:
+        return self.instructions.format(**dict(self.options))
 
     def _how(self) -> tuple[str, ...]:
         return (self.form, f"For example: {self.example}", "One answer ends the task.")
 
     def _pay(self) -> str:
+        if self.weights.keys() == {"correct"}:
+            return f"A right answer earns {self.weights['correct']:g}, a wrong one nothing."
         parts = [f"{name} {weight:g} ({self.rubric.get(name, name)})" for name, weight in self.weights.items()]
-        return f"It earns at most: {'; '.join(parts)}."
+        return f"You earn at most: {'; '.join(parts)}."
 
     def observation(self, player: Player) -> str:
-        """The question; once answered, the scores."""
+        """The question; once answered, how good the answer was, and the `solution` if it was not the best."""
         if self.said is None:
             return self.question
-        scores = ", ".join([f"{name} {mark:g}" for name, mark in zip(self.weights, self.marks, strict=True)])
-        return f"The task is over: {scores}."
+        best = self.returns()[0] >= self.reward_range()[1]
+        solution = "" if best else self.solution()
+        return f"{self._ended()} {solution}" if solution else self._ended()
+
+    def _ended(self) -> str:
+        """The verdict, in words where there is one part that is met or not."""
+        scores = dict(zip(self.weights, self.marks, strict=True))
+        if scores.keys() == {"correct"} and scores["correct"] in (0.0, 1.0):
+            return f"Your answer is {'right' if scores['correct'] else 'wrong'}."
+        return f"The task is over: {', '.join([f'{name} {mark:g}' for name, mark in scores.items()])}."
+
+    def solution(self) -> str:
+        """A sentence with the right answer, told at the end to a player who did not find it; "": it stays hidden.
+
+        Give "" too where `answer` is None: nobody knows it there.
+        """
+        return ""
 
     def events(self, player: Player) -> Sequence[Event]:
         """The answer given."""
@@ -171,8 +194,9 @@ class Task(TurnGame):
         return str(rng.randrange(100))
 
     def determinize(self, player: Player, rng: Random) -> Self:
-        """The same question; the answer, which the seat does not know, is nobody's."""
-        return (self if self.perfect_information else replace(self, answer=None)).reseed(rng)
+        """The same question; the answer, which the seat does not know, is nobody's. At the end it may be told."""
+        told = self.said is not None and self.solution()
+        return (self if self.perfect_information or told else replace(self, answer=None)).reseed(rng)
 
     def max_turns(self) -> int:
         """One answer."""

@@ -81,7 +81,7 @@ def test_a_right_answer_earns_the_weight_and_a_wrong_one_nothing() -> None:
     assert wrong.returns() == (0.0,)
     assert right.to_act() == wrong.to_act() == ()
     assert right.legal_actions(0) == ()
-    assert right.observation(0) == "The task is over: correct 1."
+    assert right.observation(0) == "Your answer is right."
 
 
 def test_what_was_said_is_an_event_of_the_player() -> None:
@@ -97,7 +97,7 @@ def test_items_are_chosen_by_number_or_at_random() -> None:
     assert Capitals.initial(Random(0), item=1).question == "Capital of Bolivia?"
     assert {Capitals.initial(Random(seed)).question for seed in range(20)} == {q for q, _ in Capitals.items}
     for item in (-1, 2, True, "0", 1.0):
-        with pytest.raises(ValueError, match=r"item=.*allowed are 0 to 1, or None"):
+        with pytest.raises(ValueError, match=r"item.* or None"):
             make_game(Capitals, 0, {"item": item})
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from random import Random
 
+from arena.task import final, number
 from arena.tools.task import ToolTask
 from arena.tools.tool import ToolError
 
@@ -46,16 +47,26 @@ def _fitting(value: int) -> int:
 
 
 class CalculatorTask(ToolTask):
-    """`steps` changes of a stock of boxes, numbers of `digits` digits; factors and divisors are 2 to 99."""
+    """CalculatorTask: a stock changes step by step; call a calculator for the sums, then answer.
+
+    Factors and divisors are 2 to 99.
+
+    Options:
+        steps: changes of the stock, 1 to 12
+        digits: digits of the numbers in the question, 1 to 9
+    """
 
     tools = (add, subtract, multiply, divide)
-    instructions = "Read about a stock of boxes and find how many there are after {steps} changes."
-    form = "Write the whole number alone."
+    instructions = (
+        "Read about a stock of boxes and find how many there are after {steps} changes."
+        " The calculator takes and shows whole numbers of up to 40 digits."
+    )
+    form = "Write the whole number alone, or at the end of your working after Final answer:"
     example = "1204"
 
     @classmethod
     def sample(cls, rng: Random, steps: int = 3, digits: int = 3) -> tuple[str, int]:
-        """See `Task.sample`; 1 to 12 steps, 1 to 9 digits."""
+        """See `Task.sample`."""
         for name, value, high in (("steps", steps, MAX_STEPS), ("digits", digits, MAX_DIGITS)):
             if type(value) is not int or not 1 <= value <= high:
                 raise ValueError(f"{name}={value!r}: allowed are 1 to {high}")
@@ -65,6 +76,14 @@ class CalculatorTask(ToolTask):
             sentence, stock = rng.choice(_CHANGES)(rng, stock, digits)
             told.append(sentence)
         return f"{' '.join(told)} How many boxes are there in the end?", stock
+
+    def answers(self, text: str) -> bool:
+        """A number alone, or a marked answer (see `final`)."""
+        return final(text) != text.strip() or number(text) is not None
+
+    def solution(self) -> str:
+        """The stock in the end."""
+        return "" if self.answer is None else f"The right answer is {self.answer}."
 
 
 def _operand(rng: Random, digits: int) -> int:

@@ -13,15 +13,16 @@ from typing import Any, Protocol
 
 import msgspec
 
-from arena.text import clean
+from arena.text import clean, quote
 from arena.tools.tool import Tool
 
-__all__ = ["CODECS", "Call", "Codec", "JsonCodec", "Malformed"]
+__all__ = ["CODECS", "MAX_CALLS", "Call", "Codec", "JsonCodec", "Malformed", "sample_call", "told"]
 
 MAX_TEXT = 100_000
 MAX_CALLS = 16
 MAX_DEPTH = 32
 MAX_DIGITS = 400
+_TOLD = 60  # characters of each part of a call that are told
 _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 _TAG = re.compile("<(/?tool_call>)")  # in JSON it can only stand in a text, where it can be escaped
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
@@ -37,6 +38,33 @@ class Call(msgspec.Struct, frozen=True):
 
     tool: str
     arguments: Mapping[str, Any]
+
+
+def told(call: Call) -> str:
+    r"""The call in a line that a person reads easily; long parts are cut, and none can look like another line.
+
+    >>> print(told(Call("look", {"word": "x\nError: y", "times": 2})))
+    look(word="x\nError: y", times=2)
+    """
+    parts = [f"{_word(key)}={_value(value)}" for key, value in list(call.arguments.items())[:8]]
+    parts += ["..."] * (len(call.arguments) > 8)
+    return f"{_word(call.tool)}({', '.join(parts)})"
+
+
+def _word(name: str) -> str:
+    """A name as it is if it is one, else quoted."""
+    return name if name.isascii() and name.isidentifier() and len(name) <= _TOLD else quote(_cut(name))
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        return quote(_cut(value))
+    text = json.dumps(value)  # ASCII on one line
+    return text if len(text) <= _TOLD else _cut(text)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _TOLD else f"{text[:_TOLD]}..."
 
 
 class Malformed(msgspec.Struct, frozen=True):
@@ -105,8 +133,7 @@ class JsonCodec(msgspec.Struct, frozen=True):
     def teach(self, tools: Sequence[Tool]) -> str:
         """See `Codec.teach`."""
         lines = [f"- {tool.signature()}: {' '.join(tool.description.split())}" for tool in tools]
-        sample = Call(tools[0].name, {key: _example(s) for key, s in tools[0].parameters["properties"].items()})
-        example = self.write([sample]).replace("\n", "")
+        example = self.write([sample_call(tools[0])]).replace("\n", "")
         return "\n".join(["Tools:", *lines, "Write a call in this form.", f"For example: {example}"])
 
 
@@ -199,6 +226,11 @@ def _constant(word: str) -> float:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse_float=_float, parse_constant=_constant)
+
+
+def sample_call(tool: Tool) -> Call:
+    """A call in which every argument is of its type."""
+    return Call(tool.name, {key: _example(schema) for key, schema in tool.parameters["properties"].items()})
 
 
 def _example(schema: Mapping[str, Any]) -> Any:

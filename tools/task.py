@@ -1,4 +1,4 @@
-"""ToolTask: a task whose moves may be tool calls; whatever calls nothing is the answer.
+"""ToolTask: a task whose moves may be tool calls; what calls nothing is the answer.
 
 class Roots(ToolTask):
     tools = (square_root,)
@@ -9,28 +9,33 @@ class Roots(ToolTask):
         return f"What is the whole part of the square root of {n}?", isqrt(n)
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any, ClassVar, Self
 
 from arena.game import Action, Event, IllegalAction, Player, replace
-from arena.task import Task
+from arena.task import Task, final
 from arena.text import quote
-from arena.tools.codec import CODECS, Call, Codec, Malformed
+from arena.tools.codec import CODECS, MAX_CALLS, Call, Codec, Malformed, sample_call, told
 from arena.tools.tool import MAX_RESULT, Result, Tool
 
 __all__ = ["ToolTask"]
 
 _LIMIT = 100
-_MESSAGE = MAX_RESULT + 600  # characters of an event that says what a call gave
+_MESSAGE = MAX_RESULT + 1_000  # characters of an event that says what a call gave
 _NAMED = 40  # characters of an unknown tool's name that are repeated
 
 
 class ToolTask(Task):
-    """A task with `tools`: typed functions. Calls come back as events; the first text that calls nothing ends it.
+    """A task with `tools`: typed functions. Calls come back as events; the first answer ends it.
 
     Calls are counted one by one, malformed ones and unknown tools included; after `max_calls` of them a further
     one is illegal and only the answer is left. Tools here are pure functions of their arguments, so a task replays.
+    An answer is a text that calls nothing and that `answers` takes for one.
+
+    Options:
+        max_calls: calls that may be made before the answer, 1 to 100
     """
 
     tags = ("question", "tools")
@@ -62,10 +67,31 @@ class ToolTask(Task):
         return (
             self.codec.teach(tuple(self.toolbox.values())),
             f"The result comes back and you move again. You have {self.max_calls} calls; malformed ones count.",
-            "A text that calls no tool is your answer and ends the task.",
-            self.form,
+            f"A message holds at most {MAX_CALLS} calls and {self.max_action()} characters.",
+            f"Once you know the answer, give it: it ends the task. {self.form}",
             f"For example: {self.example}",
         )
+
+    def answers(self, text: str) -> bool:
+        """Whether a text that calls nothing is meant as the answer; another one comes back, and counts as a call.
+
+        Here: any text, unless it writes a tool like a function, as in `add(2, 2)`, and marks no answer (see `final`).
+        """
+        return final(text) != text.strip() or not self._written().search(text)
+
+    @classmethod
+    def _written(cls) -> re.Pattern[str]:
+        return re.compile(rf"\b(?:{'|'.join(map(re.escape, cls.toolbox))})[ \t]{{0,9}}\(")
+
+    def _meant(self, text: str) -> tuple[Call, ...] | Malformed | None:
+        """The calls of a text, why it is none, or None: it is the answer."""
+        read = self.codec.read(text)
+        return read if read is not None or self.answers(text) else self._neither()
+
+    @classmethod
+    def _neither(cls) -> Malformed:
+        example = cls.codec.write([sample_call(next(iter(cls.toolbox.values())))]).replace("\n", "")
+        return Malformed(f"it is no answer either. A call looks like this: {example}")
 
     def observation(self, player: Player) -> str:
         """The question and how many calls are left; once answered, the scores."""
@@ -79,29 +105,31 @@ class ToolTask(Task):
     def check(self, player: Player, action: Action) -> None:
         """A call while there are calls left, or an answer."""
         super().check(player, action)
-        if self.calls >= self.max_calls and self.codec.read(action) is not None:
-            raise IllegalAction("no calls are left: write your answer, without a call")
+        if self.calls >= self.max_calls and self._meant(action) is not None:
+            raise IllegalAction(f"no calls are left: write your answer, without a call. {self.form}")
 
     def play(self, action: Action) -> Self:
         """See `TurnGame.play`."""
         self.check(0, action)
-        read = self.codec.read(action)
+        read = self._meant(action)
         if read is None:
             return self._answer(action)
-        told = [f"Not a call: {read.reason}."] if isinstance(read, Malformed) else self._run(read)
-        log = (*self.log, Event(action, 0), *[Event(text) for text in told])
-        return replace(self, log=log, calls=min(self.calls + len(told), self.max_calls))
+        if isinstance(read, Malformed):
+            new = [Event(action, 0), Event(f"Not a call, but counted as one: {read.reason}.")]
+            return replace(self, log=(*self.log, *new), calls=self.calls + 1)
+        log = (*self.log, *[Event(text) for text in self._run(read)])
+        return replace(self, log=log, calls=min(self.calls + len(read), self.max_calls))
 
     def _run(self, calls: Sequence[Call]) -> list[str]:
         """What each call gave; those beyond the limit are not made."""
         left = self.max_calls - self.calls
-        told = []
+        said = []
         for call in calls[:left]:
             result = self.use(call)
-            told.append(f"{call.tool} gave: {result.text}" if result.ok else f"Error: {result.text}.")
+            said.append(f"You called {told(call)}{' -> ' if result.ok else '. Error: '}{result.text}")
         if len(calls) > left:
-            told.append(f"No calls are left: {len(calls) - left} not made.")
-        return told
+            said.append(f"No calls are left: {len(calls) - left} not made.")
+        return said
 
     def use(self, call: Call) -> Result:
         """What one call gives; a message for a tool there is not."""

@@ -89,10 +89,12 @@ class Setup(NamedTuple):
 
 
 class Chess(TurnGame):
-    """Options: `fen`, where the game starts; `chess960`, its castling, and without a `fen` of yours a shuffled start.
+    """Chess, from the usual position or any other; Chess960 too. Player 0 is White.
 
-    `scharnagl` is the number of that start, 0 to 959 (518 is the usual one); None: drawn from `rng`. Seat 0 is White,
-    whoever moves first.
+    Options:
+        fen: the position the game starts from, in Forsyth-Edwards Notation
+        chess960: true or false; true: the castling of Chess960, and without a fen of yours a shuffled start
+        scharnagl: the number of that shuffled start, 0 to 959 (518 is the usual position); None: drawn by lot
     """
 
     zero_sum = True

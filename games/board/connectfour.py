@@ -16,8 +16,9 @@ __all__ = ["ConnectFour"]
 HEAD = ("You are X.\n", "You are O.\n")
 RULES = """Connect Four on a board of {columns} columns and {rows} rows. You are {mark}; X moves first, then the \
 players take turns.
-On your turn write the number of a column that is not full, 1 to {columns} from the left; your disc falls to the
-lowest free square of it. For example: {example}
+On your turn write the number of a column that is not full, 1 to {columns} from the left; your disc falls to the \
+lowest free square of it.
+For example: {example}
 {connect} of your discs in a row, column or diagonal win (+1, the loser -1). A full board is a draw (0)."""
 
 
@@ -95,7 +96,13 @@ def _require(name: str, value: int, low: int, high: int) -> None:
 
 
 class ConnectFour(TurnGame):
-    """Options: `columns` and `rows`, 4 to 9 each (7 x 6); `connect`, 3 up to the longer side (4)."""
+    """Connect Four: discs fall into columns, and four in a line win.
+
+    Options:
+        columns: the width of the board, 4 to 9
+        rows: the height of the board, 4 to 9
+        connect: how many discs in a line win, 3 up to the longer side of the board
+    """
 
     zero_sum = True
     perfect_information = True

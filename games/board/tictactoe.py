@@ -34,14 +34,14 @@ def drawn(player: Player, x: int, o: int) -> str:
 
 
 class TicTacToe(TurnGame):
-    """Bit i of a board is square i + 1. No options."""
+    """Noughts and crosses: three in a row on a 3 x 3 board."""
 
     zero_sum = True
     perfect_information = True
     tags = ("board", "abstract")
     players = 2
 
-    mine: int = 0  # squares of the seat to move
+    mine: int = 0  # squares of the seat to move: bit i is square i + 1
     theirs: int = 0
     ply: int = 0
     over: bool = False

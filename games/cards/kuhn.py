@@ -22,10 +22,11 @@ ACTIONS = ("check", "bet", "fold", "call")
 CHIPS = 1000
 RULES = """Kuhn poker with {players} players; you are Player {player}.
 The deck has {cards} cards, low to high: {deck}. Each player antes {ante} and is dealt one card, unseen by the others.
-The players act in order, Player 0 first, once each: check, or bet {bet}. After a bet every other player, in order,
-calls ({bet} more) or folds; nobody may raise. Then the highest card among those who have not folded takes the pot;
+The players act in order, Player 0 first, once each: check, or bet {bet}. After a bet every other player, in order, \
+calls ({bet} more) or folds; nobody may raise. Then the highest card among those who have not folded takes the pot; \
 if all check, it is the highest of all. Cards are shown only if at least two players have not folded.
-On your turn write one word: check or bet; after a bet: fold or call. For example: check
+On your turn write one word: check or bet; after a bet: fold or call.
+For example: check
 Your return is the chips you win (the pot less what you paid) or lose, at most {loss}."""
 
 
@@ -67,7 +68,13 @@ def seen(players: int, ante: int, bet: int, cards: str, line: str, player: Playe
 
 
 class KuhnPoker(TurnGame):
-    """Options: `players` 2 to 10 (the deck has one card more), `ante` and `bet` in chips."""
+    """Kuhn poker: one card each, one bet, and a bluff or two.
+
+    Options:
+        players: how many sit at the table, 2 to 10; the deck has one card more
+        ante: chips each pays before the deal, 1 to 1000
+        bet: chips of a bet, 1 to 1000
+    """
 
     zero_sum = True
     tags = ("cards", "poker", "bluffing")

@@ -22,13 +22,14 @@ ANTE = 1
 SIZES = (2, 4)
 MOST_RAISES = 8
 RULES = """Leduc hold'em with 2 players; you are Player {player}.
-The deck has 6 cards: two jacks (J), two queens (Q), two kings (K). Each player antes {ante} and is dealt one card,
-unseen by the other. After a first round of betting a board card is opened; after a second round is the showdown:
-who pairs the board card wins, else the higher card (K over Q over J); equal cards share the pot. A player who folds
+The deck has 6 cards: two jacks (J), two queens (Q), two kings (K). Each player antes {ante} and is dealt one card, \
+unseen by the other. After a first round of betting a board card is opened; after a second round is the showdown: \
+who pairs the board card wins, else the higher card (K over Q over J); equal cards share the pot. A player who folds \
 loses what he or she has put in, and no card is shown.
-Player 0 speaks first in both rounds: check, or raise; facing a raise: fold, call, or raise again. A raise is {first}
+Player 0 speaks first in both rounds: check, or raise; facing a raise: fold, call, or raise again. A raise is {first} \
 chips on top of the call in round 1 and {second} in round 2. Most raises in one round, both players together: {raises}.
-On your turn write one word: check, raise, fold or call. For example: check
+On your turn write one word: check, raise, fold or call.
+For example: check
 Your return is the chips you win or lose, at most {most}."""
 
 
@@ -74,7 +75,11 @@ def _result(node: Node, deal: str) -> str:
 
 
 class LeducPoker(TurnGame):
-    """Option: `raises`, the most raises in a round, 1 to 8."""
+    """Leduc hold'em: a card each, two rounds of betting, and a board card between them.
+
+    Options:
+        raises: the most raises in one round, both players together, 1 to 8
+    """
 
     zero_sum = True
     tags = ("cards", "poker", "bluffing")

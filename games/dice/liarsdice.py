@@ -22,14 +22,15 @@ CALLS = frozenset(
 BID = re.compile(r"(?:i )?(?:bid )?([0-9]{1,3})(?: ?(?:x|\*|×|of|-) ?| )([0-9]{1,3})(?:s|'s)?")
 LIMITS = {"players": (2, 6), "dice": (1, 10), "sides": (2, 20)}
 RULES = """Liar's dice with {players} players, {dice} {word} each, faces 1 to {sides}; you are Player {player}.
-Each round all roll, and see only their own dice. Players then bid in turn. The bid Q x F says: at least Q of all dice
+Each round all roll, and see only their own dice. Players then bid in turn. The bid Q x F says: at least Q of all dice \
 on the table, everybody's together, show face F. {wild}
-A new bid must be higher: a greater quantity with any face, or the same quantity with a greater face: 1 x 2
+A new bid must be higher: a greater quantity with any face, or the same quantity with a greater face: 1 x 2 \
 is higher than 1 x 1, and 2 x 1 is higher than 1 x {sides}. A quantity is at most the number of dice on the table.
-Instead of bidding, a player may say liar to the last bid. All dice are shown: if the bid was true, the player who said
-liar loses a die, else the bidder does. All roll again, and the loser of the die bids first, or if that player has no
-dice left, the next one who has. A player without dice is out; the last one with dice wins.
-On your turn write a bid or the word liar. For example: {example}
+Instead of bidding, a player may say liar to the last bid. All dice are shown: if the bid was true, the player who \
+said liar loses a die, else the bidder does. All roll again, and the loser of the die bids first, or if that player \
+has no dice left, the next one who has. A player without dice is out; the last one with dice wins.
+On your turn write a bid or the word liar.
+For example: {example}
 At the end the first to go out gets -1, the last with dice +1; the others stand evenly between by rank."""
 
 
@@ -71,7 +72,14 @@ def counted(left: tuple[int, ...]) -> str:
 
 
 class LiarsDice(TurnGame):
-    """Options: `players` 2 to 6, `dice` each has at first, `sides` of a die, `wild` face (0: none, 1: aces)."""
+    """Liar's dice: bid on everybody's dice, doubt a bid, and be the last with dice.
+
+    Options:
+        players: how many sit at the table, 2 to 6
+        dice: how many dice each has at first, 1 to 10
+        sides: the faces of a die, 2 to 20
+        wild: the face that counts as every face, 1 to the number of sides; 0: none
+    """
 
     zero_sum = True
     tags = ("dice", "bluffing", "elimination")

@@ -91,7 +91,12 @@ def rest(pool: Bundle, keep: Bundle) -> Bundle:
 
 
 class Negotiation(TurnGame):
-    """Options: `turns` 2 to 50, over both seats; `talk` False: offers and answers only (a finite list of actions)."""
+    """Deal or no deal: two players with private values talk about how to share books, hats and balls.
+
+    Options:
+        turns: turns of both players together, after which there is no deal, 2 to 50
+        talk: true or false; false: offers and answers only, no messages
+    """
 
     tags = ("economy", "talk", "hidden information")
     players = 2

@@ -36,7 +36,8 @@ In every round both decide at the same time, each for themself: cooperate or def
 - both cooperate: {r} each
 - both defect: {p} each
 - one defects, the other cooperates: {t} for the one who defects, {s} for the other
-{talk}Write one word: cooperate or defect. For example: cooperate
+{talk}Write one word: cooperate or defect.
+For example: cooperate
 Your return is the sum of your points over all rounds; the other player's points are not taken from yours."""
 TALK = """Before every decision each player sends {n}, by turns; Player 0 begins in odd rounds, Player 1 in even ones.
 A message is any text of at most {limit} characters; the other player reads it, and nothing in it binds anybody.
@@ -69,9 +70,13 @@ def counted(number: int, noun: str) -> str:
 
 
 class IteratedPrisonersDilemma(Game):
-    """Decisions at once; messages, if any, by turns before them.
+    """The prisoner's dilemma again and again: cooperate or defect, with talk before every decision if wanted.
 
-    Options: `rounds` 1 to 200, `talk` 0 to 5 messages of each seat before every decision, `payoffs` T, R, P, S.
+    Options:
+        rounds: how many decisions each makes, 1 to 200
+        talk: messages of each player before every decision, 0 to 5
+        payoffs: points T, R, P, S for defecting alone, both cooperating, both defecting and cooperating alone;
+            four whole numbers with T > R > P > S and 2R > T + S, each at most 1000 in size
     """
 
     perfect_information = True  # between the decisions nothing is hidden

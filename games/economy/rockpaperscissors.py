@@ -23,7 +23,8 @@ MAX_ROUNDS = 100
 RULES = """Rock, paper, scissors: {rounds} against one opponent. You are Player {player}.
 In every round both choose at the same time: rock beats scissors, scissors beats paper, paper beats rock; the same \
 choice twice is a tie.
-Write one word: rock, paper or scissors. For example: rock
+Write one word: rock, paper or scissors.
+For example: rock
 Your return is (rounds you won - rounds you lost) / {count}; the other player's is the opposite."""
 
 
@@ -35,7 +36,11 @@ def told(turn: int, first: int, second: int) -> Event:
 
 
 class RockPaperScissors(Game):
-    """Both seats choose at once. Option: `rounds`, 1 to 100."""
+    """Rock, paper, scissors: both choose at once, one round or many.
+
+    Options:
+        rounds: how many rounds are played, 1 to 100
+    """
 
     zero_sum = True
     perfect_information = True  # between the rounds nothing is hidden

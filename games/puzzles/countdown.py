@@ -11,7 +11,7 @@ from operator import add, floordiv, mul, sub
 from random import Random
 from typing import ClassVar, Self
 
-from arena.game import Action, IllegalAction, Player
+from arena.game import Action, IllegalAction, Player, replace
 from arena.task import Task, final
 
 __all__ = ["Countdown", "evaluate"]
@@ -24,14 +24,19 @@ _TRIES = 50
 _TOKEN = re.compile(r"[ \t]*([0-9]+|[-+*/()])[ \t]*")
 _SIGNS = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "–": "-"})
 _RANK = {"+": 1, "-": 1, "*": 2, "/": 2}
+Answer = tuple[int, tuple[int, ...], str]
 _OPERATORS = {"+": add, "-": sub, "*": mul, "/": floordiv}
 
 
 class Countdown(Task):
-    """`numbers` drawn (3 to 6), `large` of them from 25, 50, 75, 100 (None: a random count).
+    """Countdown: make a target from six numbers, or come as near as you can.
 
     The target is what a random calculation with all the numbers gives, so it can always be reached. Anybody can
-    verify an expression: nothing is hidden.
+    verify an expression: nothing is hidden but that calculation, which is told at the end.
+
+    Options:
+        numbers: how many are drawn, 3 to 6
+        large: how many of them are from 25, 50, 75, 100: 0 to 4, at most all of them; None: drawn by lot
     """
 
     tags = ("puzzle", "math")
@@ -46,8 +51,8 @@ class Countdown(Task):
     form = "Write one expression and nothing else."
 
     @classmethod
-    def sample(cls, rng: Random, numbers: int = 6, large: int | None = None) -> tuple[str, tuple[int, ...]]:
-        """The question; its answer is the target and then the numbers."""
+    def sample(cls, rng: Random, numbers: int = 6, large: int | None = None) -> tuple[str, Answer]:
+        """See `Task.sample`; the answer is the target, the numbers, and a calculation that gives the target."""
         if type(numbers) is not int or not LEAST <= numbers <= MOST:
             raise ValueError(f"numbers={numbers!r}: allowed are {LEAST} to {MOST}")
         most = min(numbers, len(LARGE))
@@ -55,11 +60,15 @@ class Countdown(Task):
             raise ValueError(f"large={large!r}: allowed are 0 to {most} with numbers={numbers}, or None")
         while True:
             drawn = _draw(rng, numbers, rng.randint(0, most) if large is None else large)
-            if target := _target(rng, drawn):
-                return _question(target, drawn), (target, *drawn)
+            way, target = _target(rng, drawn)
+            if target:
+                return _question(target, drawn), (target, drawn, way)
 
     def _how(self) -> tuple[str, ...]:
         return (self.form, "To make 487 from 4 5 7 50 75 100 you could write: (100 - 4) * 5 + 7", "You have one try.")
+
+    def _pay(self) -> str:
+        return f"You earn {self.rubric['points']}."
 
     @property
     def target(self) -> int:
@@ -70,8 +79,21 @@ class Countdown(Task):
     @property
     def numbers(self) -> tuple[int, ...]:
         """The numbers given, in ascending order."""
-        numbers: tuple[int, ...] = self.answer[1:]
+        numbers: tuple[int, ...] = self.answer[1]
         return numbers
+
+    def solution(self) -> str:
+        """The calculation that gave the target."""
+        return f"One way to {self.target}: {self.answer[2]}" if self.answer[2] else ""
+
+    def determinize(self, player: Player, rng: Random) -> Self:
+        """The same puzzle; before the end without the way to its target, which is for the player to find."""
+        return self if self.said is not None else replace(self, answer=(self.target, self.numbers, ""))
+
+    def _ended(self) -> str:
+        value = evaluate(self.said or "", self.numbers)
+        away = abs(value - self.target)
+        return f"Your calculation gives {value}: " + (f"{away} away from the target." if away else "the target.")
 
     def check(self, player: Player, action: Action) -> None:
         """An expression that follows the rules, whatever its value."""
@@ -100,7 +122,8 @@ class Countdown(Task):
     def of(cls, target: int, numbers: Sequence[int]) -> Self:
         """A puzzle with this target and these numbers."""
         options = (("numbers", len(numbers)), ("large", None))
-        return cls(_question(target, sorted(numbers)), (target, *sorted(numbers)), options)
+        drawn = tuple(sorted(numbers))
+        return cls(_question(target, drawn), (target, drawn, ""), options)
 
 
 def _question(target: int, numbers: Sequence[int]) -> str:
@@ -111,14 +134,14 @@ def _draw(rng: Random, count: int, large: int) -> tuple[int, ...]:
     return tuple(sorted(rng.sample(LARGE, large) + rng.sample(SMALL, count - large)))
 
 
-def _target(rng: Random, numbers: Sequence[int]) -> int | None:
-    """A target that can be reached, or None: no calculation tried gave one."""
+def _target(rng: Random, numbers: Sequence[int]) -> tuple[str, int]:
+    """A calculation and the target it gives; 0: none that was tried gave one."""
     for _ in range(_TRIES):
-        value = _calculation(rng, numbers)[1]
+        way, value = _calculation(rng, numbers)
         # small results are the commonest: taken less often, targets come out about even
         if LOW <= value <= HIGH and value not in numbers and rng.randrange(HIGH) < value:
-            return value
-    return None
+            return way, value
+    return "", 0
 
 
 def _calculation(rng: Random, numbers: Sequence[int]) -> tuple[str, int]:

@@ -13,20 +13,22 @@ _SMALL = 1_000  # divisors up to here are looked for
 
 
 class Arithmetic(Task):
-    """`terms` numbers of up to `digits` digits joined by `operations`, a choice of "+-*/"."""
+    """Arithmetic: work out the value of an expression of whole numbers.
+
+    Options:
+        operations: the signs used, one or more of + - * / in one word such as +-, each once
+        terms: how many numbers are joined, 2 to 10
+        digits: the most digits of a number, 1 to 9
+    """
 
     tags = ("question", "math")
-    instructions = (
-        "Work out the value of an expression of {terms} whole numbers of up to {digits} digits,"
-        " joined by signs out of {operations} . * and / come before + and -, otherwise from left to right;"
-        " every division comes out whole."
-    )
+    instructions = "Work out the value of an expression of {terms} whole numbers of up to {digits} digits, "
     form = "Write the whole number alone."
     example = "-12"
 
     @classmethod
     def sample(cls, rng: Random, operations: str = "+-*", terms: int = 2, digits: int = 2) -> tuple[str, int]:
-        """See `Task.sample`; 2 to 10 terms, 1 to 9 digits."""
+        """See `Task.sample`."""
         if not operations or len(set(operations)) < len(operations) or not set(operations) <= set(OPERATIONS):
             raise ValueError(f"operations={operations!r}: allowed are one or more of {OPERATIONS}, each once")
         for name, value, low, high in (("terms", terms, 2, MAX_TERMS), ("digits", digits, 1, MAX_DIGITS)):
@@ -36,10 +38,35 @@ class Arithmetic(Task):
         text, value = _expression(rng, signs, operations.replace("/", ""), 10**digits - 1)
         return f"What is {text}?", value
 
+    def _aim(self) -> str:
+        options = dict(self.options)
+        signs = [sign for sign in OPERATIONS if sign in options["operations"]]
+        return super()._aim() + f"with {_either(signs)}.{_order(signs, options['terms'])}"
+
+    def solution(self) -> str:
+        """The value."""
+        return "" if self.answer is None else f"The right answer is {self.answer}."
+
     def sample_action(self, player: int, rng: Random) -> str:
         """A number of about the right size."""
         digits = dict(self.options)["digits"]
         return str(rng.randint(-(10**digits), 10**digits))
+
+
+def _either(signs: list[str], word: str = "and") -> str:
+    """`+, - and *`."""
+    return f" {word} ".join([", ".join(signs[:-1]), signs[-1]] if signs[1:] else signs)
+
+
+def _order(signs: list[str], terms: int) -> str:
+    """Which sign binds more, where it matters, and what is promised of divisions."""
+    first, last = [[sign for sign in signs if sign in kind] for kind in ("*/", "+-")]
+    told = ""
+    if terms > 2:
+        verb = "come" if first[1:] else "comes"
+        before = f" {_either(first)} {verb} before {_either(last)}; otherwise" if first and last else ""
+        told = f"{before} go from left to right." if before else " Go from left to right."
+    return told + (" Every division comes out whole." if "/" in signs else "")
 
 
 def _expression(rng: Random, operations: list[str], others: str, high: int) -> tuple[str, int]:

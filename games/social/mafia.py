@@ -7,7 +7,6 @@ rules text: all night actions fall at once, votes are secret until all have vote
 may name nobody, and a game that lasts `max_days` is a draw.
 """
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 from random import Random
@@ -29,7 +28,8 @@ from arena.games.social.hidden import (
     leaders,
     relive,
 )
-from arena.games.talk import MESSAGE, SHOWN, bare, check_message
+from arena.games.social.naming import read_name
+from arena.games.talk import MESSAGE, SHOWN, check_message
 
 __all__ = ["SecretMafia"]
 
@@ -40,23 +40,25 @@ VERB = {MAFIA: "kill", DOCTOR: "protect", DETECTIVE: "investigate"}
 VERBS = ("kill", "protect", "investigate", "vote")
 NAMED = {verb: {**{f"{verb} {p}": p for p in range(GREATEST)}, f"{verb} nobody": NONE} for verb in VERBS}
 CHOICE = {verb: {p: text for text, p in named.items()} for verb, named in NAMED.items()}
-ABSTAIN = ("nobody", "noone", "no one", "none", "no vote", "abstain", "skip", "pass")
 RULES = """Secret Mafia for {players} players, Player 0 to Player {top}. You are Player {player}.
 Roles are dealt in secret: {mafia} Mafia, who know each other, 1 Doctor, 1 Detective, {villagers} Villagers. The \
 Village (all but the Mafia) wins when no Mafia is alive; the Mafia win when they are at least half of those alive.
 Every day begins with its night, in which these act at the same time:
-- each Mafia: kill N. The living player who is not Mafia named by most of them is the victim; a tie among the named is \
-broken at random.
-- the Doctor: protect N, a living other player; if that is the victim, nobody is killed.
-- the Detective: investigate N, a living other player; learns whether that player is Mafia, and nothing more.
-{talk}Then all alive vote at the same time: vote N, a living other player. The player with more votes than \
+- each Mafia writes kill N, such as: kill {example}. The living player who is not Mafia named by most of them is the \
+victim; a tie among the named is broken at random.
+- the Doctor writes protect N, a living other player, such as: protect {example}. If that is the victim, nobody is \
+killed.
+- the Detective writes investigate N, a living other player, such as: investigate {example}, and learns whether that \
+player is Mafia, and nothing more.
+{talk}Then all alive vote at the same time: each writes vote N, a living other player. The player with more votes than \
 any other, and more than there are votes for nobody, is out; otherwise nobody is. All votes are read out afterwards.
 In place of a number one may always write nobody. A player who is dead or out {reveal}, and acts no more.
 After day {days} without a winner the game is a draw.
-Write one action, for example: vote {example}
+Write the action alone and nothing else; in a vote it may look like this.
+For example: vote {example}
 The winning team gets +1 each, dead or alive, the others -1; a draw is 0."""
-TALK = """By day all alive speak in turn, {rounds}, each time a message of at most {limit} characters that all read; \
-the first to speak changes from day to day.
+TALK = """By day all alive speak in turn, {rounds}: whatever you write then, at most {limit} characters, all read. \
+The first to speak changes from day to day.
 """
 OVER = {"Village": "The Village wins.", "Mafia": "The Mafia win.", "draw": "The days are over: a draw."}
 
@@ -83,10 +85,14 @@ def graves(fallen: tuple[Player, ...], roles: tuple[str, ...] | None) -> str:
 
 
 class SecretMafia(Game):
-    """Nights and votes at once, talk by turns.
+    """Secret Mafia: the Mafia kill by night, the Village talks and votes by day.
 
-    Options: `players` 6 to 12; `rounds` of talk a day, 0 to 5; `mafia` 0 (a quarter of the players) or their number;
-    `reveal_roles` of those who die or are out; `max_days` 1 to 20.
+    Options:
+        players: how many sit at the table, 6 to 12
+        rounds: how often each speaks a day, 0 to 5
+        mafia: how many are Mafia, 1 to less than half of the players; 0: a quarter of them
+        reveal_roles: true or false; true: the role of those who die or are out is shown
+        max_days: days after which the game is a draw, 1 to 20
     """
 
     tags = ("social", "talk", "teams", "simultaneous", "hidden information")
@@ -172,9 +178,10 @@ class SecretMafia(Game):
             return OVER[self.won]
         asked = player in self.acting
         if self.phase == "night":
-            return f"Night {self.day}: " + (f"{VERB[self.roles[player]]} whom?" if asked else "you sleep.")
+            verb = asked and VERB[self.roles[player]]
+            return f"Night {self.day}: " + (f"{verb} whom? Write {verb} N or {verb} nobody." if verb else "you sleep.")
         if self.phase == "vote":
-            return f"Day {self.day}: " + ("vote for whom?" if asked else "the vote.")
+            return f"Day {self.day}: " + ("vote for whom? Write vote N or vote nobody." if asked else "the vote.")
         turn = self.said // len(self.living) + 1
         who = "your turn to speak" if asked else f"Player {self.acting[0]} speaks"
         return f"Day {self.day}, round {turn} of {self.rounds}: {who}."
@@ -206,15 +213,12 @@ class SecretMafia(Game):
         check_message(action, player)
 
     def normalize(self, text: str, player: Player) -> Action:
-        """`3`, `[Player 3]`, `I vote for Player 3.`, `nobody` -> the action asked for, if one number only is named."""
-        if self.phase == "talk" or player not in self.acting or len(text) > MESSAGE:
+        """`3`, `[Player 3]`, `I vote for Player 3.`, `nobody` -> the action asked for; never another verb than that."""
+        if self.phase == "talk" or player not in self.acting:
             return text
         verb = "vote" if self.phase == "vote" else VERB[self.roles[player]]
-        numbers = numbers_in(text)
-        if len(numbers) == 1:
-            return f"{verb} {numbers.pop()}"
-        word = bare(text).removeprefix(verb).strip(" :")
-        return f"{verb} nobody" if word in ABSTAIN else text
+        named = read_name(text, verb)
+        return named if isinstance(named, str) else f"{verb} {'nobody' if named is None else named}"
 
     def sample_action(self, player: Player, rng: Random) -> Action:
         """A night action or a vote, or a word of suspicion."""
@@ -384,12 +388,3 @@ def allow(name: str, value: int, low: int, high: int) -> None:
     """Raise ValueError unless the option is a whole number in the range."""
     if type(value) is not int or not low <= value <= high:
         raise ValueError(f"{name}={value!r}: allowed are {low} to {high}")
-
-
-def numbers_in(text: str) -> set[int]:
-    """The different numbers in a text, in ASCII digits.
-
-    >>> numbers_in("Player 3, I vote for 03!")
-    {3}
-    """
-    return {int(digits) for digits in re.findall("[0-9]+", text)}

@@ -19,14 +19,20 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 RULES = """Wordle: find a secret English word of {length} letters in at most {turns} guesses.
 On your turn write one English word of {length} letters, in lower case.
 For example: {example}
-Each guess is answered by {length} marks: G the letter is right and in its place, Y it is in the word but elsewhere,
+Each guess is answered by {length} marks: G the letter is right and in its place, Y it is in the word but elsewhere, \
 - it is not in the word (or no more often than marked already).{hard}
 Solving it with the first guess earns 1, and 1/{turns} less for each further guess; not solving it earns 0."""
 HARD = "\nHard mode: letters marked G must stay in place, and letters marked G or Y must be used in every later guess."
 
 
 class Wordle(TurnGame):
-    """`length` 4, 5 or 6 letters; `turns` guesses, 1 to 20; `hard`: hints must be used."""
+    """Wordle: find a secret word by guesses that are answered letter by letter.
+
+    Options:
+        length: letters of the word, 4, 5 or 6
+        turns: guesses allowed, 1 to 20
+        hard: true or false; true: revealed hints must be used in later guesses
+    """
 
     tags = ("words", "puzzle")
     players = 1
@@ -60,14 +66,17 @@ class Wordle(TurnGame):
         return RULES.format(length=length, turns=self.turns, example=answers(length)[0], hard=hard)
 
     def observation(self, player: Player) -> str:
-        """How many guesses are made and what is known; the guesses themselves are events."""
+        """How many guesses are made and what is known, at the end the outcome; the guesses themselves are events."""
         known = _told(len(self.secret), self.guessed, self.marks)
         if not self.over:
             return f"{known}\nGuess {len(self.guessed) + 1} of {self.turns}:"
-        return f"{known}\n{self.log[-1].text}"
+        number = len(self.guessed)
+        solved = self.guessed[-1] == self.secret
+        end = f"Solved with guess {number} of {self.turns}." if solved else f"Not solved. The word was {self.secret}."
+        return f"{known}\n{end}"
 
     def events(self, player: Player) -> tuple[Event, ...]:
-        """Every guess with its marks; the outcome."""
+        """Every guess with its marks."""
         return self.log
 
     def legal_actions(self, player: Player) -> tuple[Action, ...]:
@@ -88,14 +97,9 @@ class Wordle(TurnGame):
             raise IllegalAction(self._why(action))
         marks = mark(action, self.secret)
         number = len(self.guessed) + 1
-        told = [Event(f"Guess {number}: {action} {marks}")]
-        solved = action == self.secret
-        if solved:
-            told.append(Event(f"Solved with guess {number} of {self.turns}."))
-        elif number == self.turns:
-            told.append(Event(f"Not solved. The word was {self.secret}."))
-        over, guessed = solved or number == self.turns, (*self.guessed, action)
-        return type(self)(self.secret, self.turns, self.hard, over, guessed, (*self.marks, marks), (*self.log, *told))
+        log = (*self.log, Event(f"Guess {number}: {action} {marks}"))
+        over, guessed = action == self.secret or number == self.turns, (*self.guessed, action)
+        return type(self)(self.secret, self.turns, self.hard, over, guessed, (*self.marks, marks), log)
 
     def _why(self, action: Action) -> str:
         if self.over:

@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from arena.game import Event, IllegalAction
 from arena.testing import check_game
 from arena.tools.calculator import LARGEST, CalculatorTask, add, divide, multiply, subtract
 from arena.tools.tool import ToolError
@@ -60,8 +61,8 @@ def test_the_calculator_solves_it_call_by_call() -> None:
         shown = task.question.split()[3]
         for tool, n in calls:
             task = task.apply({0: json.dumps({"tool": tool, "args": {"a": int(shown), "b": n}})})
-            head, _, shown = task.events(0)[-1].text.partition(" gave: ")
-            assert head == tool
+            head, _, shown = task.events(0)[-1].text.partition(" -> ")
+            assert head.startswith(f"You called {tool}(a=")
         assert task.apply({0: shown}).returns() == (1.0,)
 
 
@@ -128,11 +129,44 @@ def test_errors_of_the_calculator_are_messages() -> None:
     ):
         after = task.apply({0: f'{{"tool": "divide", "args": {{"a": {a}, "b": {b}}}}}'})
         assert why in after.events(0)[-1].text
-        assert after.events(0)[-1].text.startswith("Error: ")
+        assert after.events(0)[-1].text.startswith("You called divide(a=")
+        assert ". Error: " in after.events(0)[-1].text
+
+
+@pytest.mark.parametrize("text", ["add(2,2)", "2 + 2", "The answer is 42.", "call add with 2 and 2", "1 2", "٣"])
+def test_what_is_neither_call_nor_number_comes_back_and_counts(text: str) -> None:
+    task = CalculatorTask.initial(Random(0), max_calls=1)
+    after = task.apply({0: text})
+    assert after.to_act() == (0,)
+    assert after.events(0)[0] == Event(text, 0)
+    assert "counted as one: it is no answer either" in after.events(0)[1].text
+    assert "Calls left: 0." in after.observation(0)
+    with pytest.raises(IllegalAction, match="no calls are left: write your answer"):
+        after.apply({0: text})
+    assert after.determinize(0, Random(1)).observation(0) == after.observation(0)
+
+
+@pytest.mark.parametrize(
+    "form", ["{}", " {}.0 ", "so <answer>{}</answer>", "Working.\nFinal answer: {}", "\\boxed{{{}}}"]
+)
+def test_answers_are_numbers_or_marked(form: str) -> None:
+    task = CalculatorTask.initial(Random(0))
+    assert task.apply({0: form.format(task.answer)}).returns() == (1.0,)
+
+
+def test_a_wrong_answer_is_told_the_right_one_which_nobody_knew_before() -> None:
+    task = CalculatorTask.initial(Random(0))
+    ended = task.apply({0: "0"})
+    assert ended.observation(0) == f"Your answer is wrong. The right answer is {task.answer}."
+    assert ended.determinize(0, Random(1)).observation(0) == ended.observation(0)
+    assert task.determinize(0, Random(1)).apply({0: "0"}).observation(0) == "Your answer is wrong."
+    right = task.apply({0: str(task.answer)})
+    assert right.observation(0) == "Your answer is right."
 
 
 def test_the_rules_state_the_options() -> None:
     rules = CalculatorTask.initial(Random(0), steps=7, max_calls=9).rules(0)
     assert "after 7 changes" in rules
     assert "You have 9 calls" in rules
+    assert "up to 40 digits" in rules
     assert "- divide(a: integer, b: integer): The quotient a / b of two whole numbers; it must be whole." in rules

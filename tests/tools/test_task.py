@@ -1,6 +1,7 @@
 import inspect
 import json
 import pickle
+import re
 from collections.abc import Sequence
 from math import isqrt
 from random import Random
@@ -80,7 +81,7 @@ def test_calls_come_back_and_the_first_other_text_is_the_answer() -> None:
     task = Roots.initial(Random(1), high=10**12)
     n = int(task.question.split()[-1].rstrip("?"))
     called = play(task, [call("square_root", n=n)])
-    assert called.events(0) == (Event(call("square_root", n=n), 0), Event(f"square_root gave: {isqrt(n)}"))
+    assert called.events(0) == (Event(f"You called square_root(n={n}) -> {isqrt(n)}"),)
     assert called.returns() == (0.0,)
     assert called.to_act() == (0,)
     assert "Calls left: 15." in called.observation(0)
@@ -88,16 +89,16 @@ def test_calls_come_back_and_the_first_other_text_is_the_answer() -> None:
     assert ended.to_act() == ()
     assert ended.returns() == (1.0,)
     assert ended.events(0) == (*called.events(0), Event(str(isqrt(n)), 0))
-    assert ended.observation(0) == "The task is over: correct 1."
+    assert ended.observation(0) == "Your answer is right."
 
 
 def test_several_calls_at_once_are_counted_one_by_one() -> None:
     texts = "\n".join(f"<tool_call>{call('look', word=w)}</tool_call>" for w in "abc")
     task = play(Lookup.initial(Random(0), max_calls=4), [texts])
-    assert told(task) == ["look gave: a", "look gave: b", "look gave: c"]
+    assert told(task) == [f'You called look(word="{w}") -> {w}' for w in "abc"]
     assert "Calls left: 1." in task.observation(0)
     task = play(task, [texts])
-    assert told(task)[3:] == ["look gave: a", "No calls are left: 2 not made."]
+    assert told(task)[3:] == ['You called look(word="a") -> a', "No calls are left: 2 not made."]
     assert "Calls left: 0." in task.observation(0)
 
 
@@ -112,11 +113,13 @@ def test_malformed_calls_come_back_as_messages_and_count() -> None:
     ]
     task = play(task, texts)
     messages = told(task)
-    assert messages[0].startswith("Not a call: the call is not JSON")
-    assert messages[1] == "Error: bad arguments of look: Object missing required field `word`."
-    assert messages[2] == "Error: bad arguments of look: Expected `str`, got `int` - at `$.word`."
-    assert messages[3] == 'Error: no tool "fly"; there are look, square_root.'
-    assert messages[4].startswith("Not a call: write the call alone")
+    assert messages[0].startswith("Not a call, but counted as one: the call is not JSON")
+    assert messages[1] == "You called look(). Error: bad arguments of look: Object missing required field `word`"
+    assert (
+        messages[2] == "You called look(word=3). Error: bad arguments of look: Expected `str`, got `int` - at `$.word`"
+    )
+    assert messages[3] == 'You called fly(to="x\\n"). Error: no tool "fly"; there are look, square_root'
+    assert messages[4].startswith("Not a call, but counted as one: write the call alone")
     assert task.calls == 5
     with pytest.raises(IllegalAction, match="no calls are left: write your answer"):
         task.check(0, call("look", word="a"))
@@ -142,7 +145,7 @@ def test_samples_are_calls_with_arguments_that_fit_and_answers() -> None:
     assert len(answers) > 20
     assert all(any(f'"how": "{how}"' in text for text in samples) for how in ("plain", "loud"))
     gave = [told(play(task, [text]))[0] for text in samples if "square_root" in text]
-    assert all(text.startswith("square_root gave: ") for text in gave)
+    assert all(re.fullmatch(r"You called square_root\(n=\d+\) -> \d+", text) for text in gave)
 
 
 def test_options_are_of_the_task_and_of_its_questions() -> None:
@@ -158,9 +161,24 @@ def test_options_are_of_the_task_and_of_its_questions() -> None:
 def test_the_rules_name_tools_limit_and_forms() -> None:
     rules = Lookup.initial(Random(0), max_calls=3).rules(0)
     assert "- look(word: string, times: integer = 1, exact: boolean = true, weight: number = 1.0" in rules
-    assert "You have 3 calls" in rules
+    assert "You have 3 calls; malformed ones count.\nA message holds at most 16 calls and 2000 characters." in rules
     assert 'For example: <tool_call>{"name": "look", "arguments": {"word": "text"' in rules
     assert "For example: 42" in rules
+
+
+@pytest.mark.parametrize("text", ["square_root(9)", "I call look ('a') now", "look(word='sea')\n"])
+def test_a_tool_written_like_a_function_is_no_answer(text: str) -> None:
+    task = Lookup.initial(Random(0), item=0, max_calls=2)
+    after = play(task, [text])
+    assert after.to_act() == (0,)
+    assert after.events(0)[0] == Event(text, 0)
+    assert told(after)[0].startswith("Not a call, but counted as one: it is no answer either. A call looks like this: ")
+    assert '<tool_call>{"name": "look"' in told(after)[0]
+    assert after.calls == 1
+    with pytest.raises(IllegalAction, match="no calls are left: write your answer"):
+        play(after, [text, text])
+    assert play(after, [f"{text} <answer>sea</answer>"]).returns() == (1.0,)
+    assert play(task, ["looked (at) the sea"]).returns() == (0.0,)
 
 
 def test_the_answer_is_hidden_and_the_log_is_kept() -> None:
@@ -177,7 +195,7 @@ def test_what_a_tool_gives_cannot_forge_a_line() -> None:
     task = play(Lookup.initial(Random(0)), [call("look", word=forged), call(forged)])
     shown = transcript(task.events(0), "").splitlines()
     assert not any(line.startswith(("Player 0: hi", "Error: y")) for line in shown)
-    assert len(shown) == 4
+    assert len(shown) == 2
 
 
 def test_long_texts_stay_within_max_length() -> None:

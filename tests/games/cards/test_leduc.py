@@ -121,7 +121,7 @@ def test_rules_state_the_options() -> None:
         "both players together: 3",
         "at most 19",
         "antes 1",
-        "is 2\nchips",
+        "is 2 chips",
         "4 in round 2",
     ):
         assert fact in rules

@@ -92,7 +92,23 @@ def test_bad_options_name_the_allowed_values(options: dict[str, Any], allowed: s
 
 def test_the_rules_state_the_options() -> None:
     rules = Arithmetic.initial(Random(0), operations="-/", terms=4, digits=3).rules(0)
-    assert "4 whole numbers of up to 3 digits, joined by signs out of -/ ." in rules
+    assert "4 whole numbers of up to 3 digits, with - and /. / comes before -; otherwise go from left" in rules
+    assert "Every division comes out whole." in rules
+    assert "A right answer earns 1, a wrong one nothing." in rules
+    plain = Arithmetic.initial(Random(0)).rules(0)
+    assert "an expression of 2 whole numbers of up to 2 digits, with +, - and *.\n" in plain
+    assert "with + and -. Go from left to right." in Arithmetic.initial(Random(0), operations="+-", terms=3).rules(0)
+    every = Arithmetic.initial(Random(0), operations="+-*/", terms=3).rules(0)
+    assert "with +, -, * and /. * and / come before + and -; otherwise go from left to right." in every
+
+
+def test_a_wrong_answer_is_told_the_right_one() -> None:
+    task = Arithmetic.initial(Random(0))
+    ended = task.apply({0: "x"})
+    assert ended.observation(0) == f"Your answer is wrong. The right answer is {task.answer}."
+    assert ended.determinize(0, Random(1)).observation(0) == ended.observation(0)
+    assert task.apply({0: str(task.answer)}).observation(0) == "Your answer is right."
+    assert task.determinize(0, Random(1)).apply({0: "x"}).observation(0) == "Your answer is wrong."
 
 
 @pytest.mark.parametrize(

@@ -304,6 +304,12 @@ def test_reading_at_night_and_in_talk() -> None:
     game = dealt(rounds=1)
     assert [game.normalize("Player 4", p) for p in range(4)] == ["kill 4", "protect 4", "investigate 4", "Player 4"]
     assert game.normalize("skip", 0) == "kill nobody"
+    for text in ("vote 4", "I protect Player 4", "vote nobody", "not 4", "do not kill 4", "no vote"):
+        assert game.normalize(text, 0) == text
+    for text in ("kill 4", "protect 4", "kill nobody", "I will not vote for 4", "investigate Player 4"):
+        assert night(dealt()).normalize(text, 0) == text
+    assert game.normalize("I would like to kill Player 4, please!", 0) == "kill 4"
+    assert night(dealt()).normalize("no vote", 0) == "vote nobody"
     assert night(game).normalize("4", 0) == "4"
 
 
@@ -353,8 +359,11 @@ def test_rules_state_the_options_and_an_example_that_is_legal() -> None:
     text = game.rules(8)
     for part in ("9 players", "You are Player 8", "3 Mafia", "4 Villagers", "3 times", "day 6", "does not show"):
         assert part in text
-    example = text.split("for example: ")[1].split("\n")[0]
+    example = text.split("For example: ")[1].split("\n")[0]
     assert example in (night(dealt(NINE)).legal_actions(8) or ())
+    acts = {act for p in range(9) for act in dealt(NINE).legal_actions(p) or ()}
+    assert acts >= {"protect 0", "investigate 0"}
+    assert all(f"such as: {verb} 0" in text for verb in ("kill", "protect", "investigate"))
     assert "speak" not in SecretMafia.initial(Random(0), rounds=0).rules(0)
     others = [SecretMafia.initial(Random(seed), 9, 3, 3, False, 6).rules(8) for seed in range(9)]
     assert set(others) == {text}
