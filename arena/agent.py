@@ -7,6 +7,7 @@ games at once.
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Sequence
 from hashlib import blake2b
+from math import isfinite
 from random import Random
 from typing import Any
 
@@ -15,7 +16,7 @@ import msgspec
 from arena.game import Action, Event, Game, Player, replace
 from arena.text import clean
 
-__all__ = ["Agent", "AgentError", "AgentInfo", "Call", "HouseAgent", "Reply", "View", "cleaned", "seat_rng"]
+__all__ = ["LEAST", "Agent", "AgentError", "AgentInfo", "Call", "HouseAgent", "Reply", "View", "cleaned", "seat_rng"]
 
 
 class AgentError(RuntimeError):
@@ -35,7 +36,7 @@ class Call(msgspec.Struct, frozen=True, omit_defaults=True):
     """The tokens of the prompt after those, so that a conversation is stored once (`arena.episode.prompts`)."""
     completion_ids: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
-    """One for each completion id, or none."""
+    """One for each completion id, or none; minus infinity is kept as `LEAST`."""
     logprob_kind: str = ""
     finish_reason: str = ""
     usage: dict[str, float] = {}
@@ -43,9 +44,20 @@ class Call(msgspec.Struct, frozen=True, omit_defaults=True):
     """(index of the first completion id, weight version) of every span."""
 
 
+LEAST = -1e9
+"""What stands for a log-probability of minus infinity: JSON has no infinities."""
+
+
 def cleaned(call: Call) -> Call:
-    """The call with text that can be stored (`arena.text.clean`)."""
-    return replace(call, sent=clean(call.sent), received=clean(call.received), finish_reason=clean(call.finish_reason))
+    """The call as it can be stored: text with bytes in UTF-8 (`arena.text.clean`), numbers that are finite."""
+    return replace(
+        call,
+        sent=clean(call.sent),
+        received=clean(call.received),
+        finish_reason=clean(call.finish_reason),
+        logprobs=tuple([p if isfinite(p) else LEAST for p in call.logprobs]),
+        usage={key: value for key, value in call.usage.items() if isfinite(value)},
+    )
 
 
 class AgentInfo(msgspec.Struct, frozen=True, omit_defaults=True):

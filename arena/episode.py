@@ -12,7 +12,8 @@ import msgspec
 import zstandard
 
 from arena.agent import AgentInfo, Call
-from arena.game import Action, Game, Player
+from arena.frames import Frames
+from arena.game import Action, Game, IllegalAction, Player
 from arena.penalty import Penalties
 from arena.referee import Referee, Verdict
 from arena.registry import make_game
@@ -205,8 +206,13 @@ def _this_schema(episode: Episode) -> bool:
     return episode.schema == SCHEMA
 
 
+def _seed_allowed(episode: Episode) -> bool:
+    return 0 <= episode.seed < 1 << 64
+
+
 _INVARIANTS: dict[str, Callable[[Episode], bool]] = {
     f"its schema is not {SCHEMA}": _this_schema,
+    "its seed is not 0 to 2**64 - 1": _seed_allowed,
     "every seat is paid unless it is void": _paid,
     "truncated and void have a reason": _reasoned,
     "turns and forfeits name seats that exist": _seats_known,
@@ -224,7 +230,10 @@ def replay(episode: Episode, game: type[Game] | None = None) -> Game:
     rewards, returns, scores and last views. Raises EpisodeError at the first difference.
     """
     validate(episode)
-    state = make_game(game or episode.env, episode.seed, episode.options)
+    try:
+        state = make_game(game or episode.env, episode.seed, episode.options)
+    except ValueError as error:
+        raise EpisodeError(f"episode {episode.id}: {error}") from error
     if state.players != len(episode.seats):
         raise EpisodeError(f"{episode.env} has {state.players} seats, recorded are {len(episode.seats)}")
     return _Replay(episode, state).run()
@@ -251,17 +260,25 @@ class _Replay:
                 self.last[turn.seat] = at
                 at += 1
             if not self.penalties.over:
-                self.state = self.state.apply({turn.seat: turn.action or "" for turn in ply})
+                self._apply(ply, at)
             self._pay()
         if self.episode.outcome != "void":
             self._compare_end()
         return self.state
 
+    def _apply(self, ply: list[Turn], at: int) -> None:
+        try:
+            self.state = self.state.apply({turn.seat: turn.action or "" for turn in ply})
+        except IllegalAction as error:
+            raise EpisodeError(f"turn {at - 1}: the game refuses {[turn.action for turn in ply]}: {error}") from error
+
     def _same(self, turn: Turn, at: int) -> None:
         seat = turn.seat
         events, observation = shown_to(self.state, seat, self.seen[seat])
         self.seen[seat] += len(events)
-        if (events, observation) != (turn.events, turn.observation):
+        legal = self.state.legal_actions(seat)
+        count = None if legal is None else len(legal)
+        if (events, observation, count) != (turn.events, turn.observation, turn.legal):
             raise EpisodeError(f"turn {at}: seat {seat} now sees something else")
         self.chain = link(self.chain, seat, joined(events, observation), turn.action)
         if self.chain != turn.hash:
@@ -284,6 +301,8 @@ class _Replay:
         scores = tuple([dict(state.scores(p)) for p in seats])
         final = tuple([joined(*shown_to(state, p, self.seen[p])) for p in seats])
         found = {
+            "roles": ([state.role(p) for p in seats], [seat.role for seat in episode.seats]),
+            "rules": ([state.rules(p) for p in seats], [seat.rules for seat in episode.seats]),
             "forfeits": (tuple(sorted(self.penalties.forfeits)), episode.forfeits),
             "returns": (self.earned, episode.returns),
             "rewards": (self.rewards, [turn.reward for turn in episode.turns]),
@@ -345,8 +364,7 @@ def read(path: str | Path) -> Iterator[Episode]:
     with path.open("rb") as file:
         lines: Iterable[bytes] = file
         if path.suffix == ".zst":
-            stream = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-            lines = io.BufferedReader(stream)
+            lines = io.BufferedReader(Frames(file))
         try:
             for number, line in enumerate(lines, 1):
                 yield _decode(line, f"{path}:{number}")
@@ -357,5 +375,5 @@ def read(path: str | Path) -> Iterator[Episode]:
 def _decode(line: bytes, where: str) -> Episode:
     try:
         return _decoder.decode(line)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise EpisodeError(f"{where}: not an episode: {error}") from error

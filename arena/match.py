@@ -5,12 +5,13 @@ import os
 import time
 from collections.abc import Awaitable, Mapping, Sequence
 from concurrent.futures import Executor
-from functools import lru_cache
-from inspect import iscoroutinefunction
 from types import CoroutineType
 from typing import Any
 
+import msgspec
+
 from arena.agent import Agent, HouseAgent, Reply, View, cleaned
+from arena.asking import TIMED_OUT, cancelled, checked, in_worker, waits, within
 from arena.deal import Deal, deal_of
 from arena.episode import Attempt, Episode, Outcome, Seat, Turn, joined, link
 from arena.game import Action, Game, IllegalAction, LiveGame, Player
@@ -18,12 +19,11 @@ from arena.penalty import Penalties
 from arena.referee import Reading, Referee
 from arena.registry import id_of, make_agent
 from arena.text import clean, mask_secrets, show
-from arena.threads import in_thread, live_pool
+from arena.threads import live_pool
 
 __all__ = ["play", "play_sync"]
 
 _LEGAL = Reading("legal")
-_TIMED_OUT = Reply("", truncated=True)
 _REFEREE = Referee()
 _clock = time.perf_counter
 
@@ -51,6 +51,7 @@ async def play(
 
     An agent that raises makes the episode void, with the reason in it. Raises ValueError for bad arguments only.
     """
+    _check_limits(deadline, turn_seconds, max_turns)
     match = _match(game, [make_agent(agent) for agent in agents], seed, options, referee)
     match.group_id, match.match_id = group_id, match_id
     match.turn_seconds, match.pool, match.in_loop = turn_seconds, pool, True
@@ -86,9 +87,11 @@ def play_sync(
     >>> play_sync("TicTacToe-v0", ["first", "first"]).returns
     (1.0, -1.0)
     """
+    _check_limits(deadline, turn_seconds, max_turns)
     held = [make_agent(agent) for agent in agents]
     timed = deadline is not None or turn_seconds is not None
-    if timed or True in [_waits(type(agent)) for agent in held]:
+    if timed or True in [waits(type(agent)) for agent in held]:
+        _no_loop_yet()
         limits = {"deadline": deadline, "turn_seconds": turn_seconds, "max_turns": max_turns}
         return asyncio.run(play(game, held, seed, options, referee, **limits))  # type: ignore[arg-type]  # by name
     match = _match(game, held, seed, options, referee)
@@ -104,6 +107,22 @@ def play_sync(
     raise TypeError("an agent's act() returned an awaitable but is not `async def`; await arena.match.play instead")
 
 
+def _check_limits(deadline: float | None, turn_seconds: float | None, max_turns: int | None) -> None:
+    for name, seconds in (("deadline", deadline), ("turn_seconds", turn_seconds)):
+        if seconds is not None and not (type(seconds) in (int, float) and 0 < seconds < float("inf")):
+            raise ValueError(f"{name}={seconds!r}: allowed are None and seconds above 0")
+    if max_turns is not None and not (type(max_turns) is int and max_turns > 0):
+        raise ValueError(f"max_turns={max_turns!r}: allowed are None and numbers from 1")
+
+
+def _no_loop_yet() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError("an event loop runs already (a notebook?): write await arena.match.play(...) instead")
+
+
 def _match(
     game: str | type[Game],
     agents: list[Agent],
@@ -113,8 +132,8 @@ def _match(
 ) -> "_Match":
     if type(seed) is not int or not 0 <= seed < 1 << 64:
         raise ValueError(f"seed={seed!r}: allowed are 0 to 2**64 - 1")
-    given = dict(options or {})
-    deal = deal_of(game, given)
+    deal = deal_of(game, options or {})
+    given = msgspec.json.decode(msgspec.json.encode(options)) if options else {}  # as the record will have them
     state = deal.first(seed)
     return _Match(id_of(game), deal, state, _seated(state, agents), seed, given, referee or _REFEREE)
 
@@ -186,6 +205,10 @@ class _Match:
                     break
                 self.ply += 1
             return self.episode("terminated", "")
+        except asyncio.CancelledError:
+            if cancelled():
+                raise
+            return self.episode("void", "an agent was cancelled, the match was not")
         except Exception as error:  # noqa: BLE001 - whatever fails here is not the player's fault: void, and said
             return self.episode("void", _reason(error))
 
@@ -207,16 +230,19 @@ class _Match:
 
     async def _turns(self, acting: tuple[Player, ...]) -> list[Turn]:
         """The turns of seats that act at once; those that may wait are asked at once too."""
-        if not self.in_loop or not any(agent.blocking or _waits(type(agent)) for agent in self.agents):
+        if not self.in_loop or not any(agent.blocking or waits(type(agent)) for agent in self.agents):
             return [await self._turn(player) for player in acting]
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._turn(player)) for player in acting]
         return [task.result() for task in tasks]
 
     def _record(self, turns: list[Turn]) -> dict[Player, Action]:
-        """Link the turns of one ply into the chain; their actions."""
+        """Settle what was wrong, in the order of the seats whoever answered first; link the ply into the chain."""
         actions = {}
         for turn in turns:
+            if turn.action is None:
+                settle = self.penalties.wrong if turn.attempts else self.penalties.substitute
+                turn.action = settle(self.state, turn.seat)
             shown = joined(turn.events, turn.observation)
             turn.hash = self.chain = link(self.chain, turn.seat, shown, turn.action)
             self.last[turn.seat] = turn
@@ -226,28 +252,27 @@ class _Match:
         return actions
 
     async def _turn(self, player: Player) -> Turn:
+        """One seat is asked; without an action where it gave none that counts."""
         state, since = self.state, self.seen[player]
         events = self._news(player) if self.deal.talks else ()
         observation, legal = state.observation(player), state.legal_actions(player)
         count = None if legal is None else len(legal)
         if player in self.penalties.forfeits:
-            action = self.penalties.substitute(state, player)
-            return Turn(self.ply, player, observation, action, (), count, events)
+            return Turn(self.ply, player, observation, None, (), count, events)
         shown = legal if self.referee.show_legal else None
         view = View(player, observation, shown, self.memories[player], "", self.ply, state, self.seed, since)
         start = _clock()
         reply = self._ask(view)
         if type(reply) is CoroutineType and self.turn_seconds is None:
-            reply = _checked(await reply, self.agents[player])
+            reply = checked(await reply, self.agents[player])
         elif type(reply) is not Reply:
-            reply = await self._waited(reply, view)
+            reply = await within(reply, self.agents[player], self.turn_seconds)
         took = _clock() - start
-        if legal is not None and reply.text in legal and not reply.truncated and self.turn_seconds is None:
+        text = reply.text
+        if legal is not None and type(text) is str and text in legal and not reply.truncated and not self.turn_seconds:
             attempt = self._attempt(reply, _LEGAL, took)
-            return Turn(self.ply, player, observation, reply.text, (attempt,), count, events)
+            return Turn(self.ply, player, observation, text, (attempt,), count, events)
         played, attempts = await self._judged(view, reply, took)
-        if played is None:
-            played = self.penalties.wrong(state, player)
         return Turn(self.ply, player, observation, played, attempts, count, events)
 
     def _attempt(self, reply: Reply, reading: Reading, took: float) -> Attempt:
@@ -256,13 +281,13 @@ class _Match:
         if reading is not _LEGAL:
             text = clean(text)
         if thought or calls or reply.gaps:
-            thought, calls = clean(thought), tuple([cleaned(call) for call in calls])
-            self.gaps += [gap for gap in reply.gaps if gap not in self.gaps]
+            thought, calls = clean(thought or ""), tuple([cleaned(call) for call in calls])
+            self.gaps += [clean(gap) for gap in reply.gaps if gap not in self.gaps]
         return Attempt(text, reading.verdict, reading.reason, thought, took, calls)
 
     def _ask(self, view: View) -> Reply | Awaitable[Reply]:
         agent = self.agents[view.player]
-        return self._in_worker(agent, view) if agent.blocking and self.in_loop else agent.act(view)
+        return in_worker(agent, view, self.pool) if agent.blocking and self.in_loop else agent.act(view)
 
     async def _judged(self, view: View, reply: Reply, took: float) -> tuple[Action | None, tuple[Attempt, ...]]:
         """Read a reply; ask again while it is wrong and retries are left. No action: they are used up."""
@@ -273,13 +298,13 @@ class _Match:
             if reading.action is not None or not left:
                 return reading.action, attempts
             view.note = self.referee.note(self.state, view.player, reading)
-            start, asked = _clock(), self._ask(view)
-            reply = asked if isinstance(asked, Reply) else await self._waited(asked, view)
+            start = _clock()
+            reply = await within(self._ask(view), self.agents[view.player], self.turn_seconds)
             took = _clock() - start
         raise AssertionError("unreachable: the last round returns")
 
     def _read(self, player: Player, reply: Reply, took: float) -> Reading:
-        late = self.turn_seconds is not None and took > self.turn_seconds
+        late = reply is TIMED_OUT or (self.turn_seconds is not None and took > self.turn_seconds)
         if late and self.agents[player].served:
             raise TimeoutError(f"no answer within {self.turn_seconds} s")
         if late:
@@ -287,30 +312,6 @@ class _Match:
         if reply.truncated:
             return Reading("truncated", None, "the reply was cut off before it ended")
         return self.referee.read(self.state, player, reply.text)
-
-    async def _waited(self, reply: Reply | Awaitable[Reply], view: View) -> Reply:
-        """The awaited reply; one that does not come in time is given up (`_read` says what that costs)."""
-        agent = self.agents[view.player]
-        if not isinstance(reply, Awaitable):
-            raise TypeError(f"agent {agent.name!r} must return a Reply, got {type(reply).__name__}")
-        if self.turn_seconds is None:
-            return _checked(await reply, agent)
-        try:
-            async with asyncio.timeout(self.turn_seconds) as timer:
-                return _checked(await reply, agent)
-        except TimeoutError:
-            if not timer.expired():
-                raise
-            return _TIMED_OUT
-
-    async def _in_worker(self, agent: Agent, view: View) -> Reply:
-        """In the pool, where memory (the generator in it too) travels there and back; else in a thread."""
-        if self.pool is None:
-            return await in_thread(_act_here, agent, view)
-        view.rng  # noqa: B018 - made here, so that the stream goes on from turn to turn
-        reply, memory = await asyncio.get_running_loop().run_in_executor(self.pool, _act, agent, view)
-        view.memory.update(memory)
-        return reply
 
     def _news(self, player: Player) -> tuple[str, ...]:
         events = self.state.events(player)
@@ -333,7 +334,7 @@ class _Match:
         """The record as it stands."""
         state, seats = self.state, range(self.state.players)
         void = outcome == "void"
-        scores = tuple([dict(state.scores(p)) for p in seats]) if self.deal.scored else ()
+        scores = tuple([dict(state.scores(p)) for p in seats]) if self.deal.scored and not void else ()
         final = [joined(self._news(p), state.observation(p)) for p in seats] if not void else []
         return Episode(
             id=os.urandom(8).hex(),
@@ -341,7 +342,7 @@ class _Match:
             seed=self.seed,
             outcome=outcome,
             returns=None if void else self.earned,
-            seats=self._seats(),
+            seats=self._seats(void),
             turns=self.turns,
             options=self.options,
             referee=self.referee,
@@ -357,32 +358,11 @@ class _Match:
             gaps=tuple(self.gaps),
         )
 
-    def _seats(self) -> tuple[Seat, ...]:
-        state, rules = self.state, self.deal.rules
-        return tuple([Seat(agent.name, state.role(p), rules[p], agent.info()) for p, agent in enumerate(self.agents)])
-
-
-def _checked(reply: object, agent: Agent) -> Reply:
-    if not isinstance(reply, Reply):
-        raise TypeError(f"agent {agent.name!r} must return a Reply, got {type(reply).__name__}")
-    return reply
-
-
-@lru_cache(maxsize=1024)
-def _waits(agent: type[Agent]) -> bool:
-    return iscoroutinefunction(agent.act)
-
-
-def _act(agent: Agent, view: View) -> tuple[Reply, dict[str, Any]]:
-    """In a worker process: the answer, and the seat's memory as it is now."""
-    return _act_here(agent, view), view.memory
-
-
-def _act_here(agent: Agent, view: View) -> Reply:
-    reply = agent.act(view)
-    if not isinstance(reply, Reply):
-        raise TypeError(f"blocking agent {agent.name!r} must return a Reply at once")
-    return reply
+    def _seats(self, void: bool) -> tuple[Seat, ...]:
+        """Who sat where; of a void match no role is asked, since the game itself may have failed."""
+        roles = [""] * len(self.agents) if void else [self.state.role(p) for p in range(len(self.agents))]
+        told = zip(self.agents, roles, self.deal.rules, strict=True)
+        return tuple([Seat(clean(agent.name), role, rules, agent.info()) for agent, role, rules in told])
 
 
 def _reason(error: BaseException) -> str:
@@ -390,4 +370,4 @@ def _reason(error: BaseException) -> str:
         return _reason(error.exceptions[0])
     if isinstance(error, IllegalAction):
         return f"the game refused an action it had listed: {error}"
-    return mask_secrets(f"{type(error).__name__}: {error}")[:2000]
+    return mask_secrets(clean(f"{type(error).__name__}: {error}"))[:2000]

@@ -32,21 +32,28 @@ def tokens(text: str) -> NDArray[np.uint8]:
 
 def finite_ids() -> tuple[str, ...]:
     """The ids that have a numeric face with their default options."""
-    return tuple([game_id for game_id in game_ids() if make_game(game_id).action_table() is not None])
+    return tuple([game_id for game_id in game_ids() if _finite(game_id)])
+
+
+def _finite(game_id: str) -> bool:
+    try:
+        return make_game(game_id).action_table() is not None
+    except ValueError:  # another package's, broken
+        return False
 
 
 class Codec:
     """Numbers for a game with certain options.
 
     Action i is `action_table()[i]`. An observation is `features`, a float32 array in [-1, 1], or, where the game has
-    none, `tokens` of the text, a uint8 array. Raises ValueError for a game of open text.
+    none, `tokens` of the text, a uint8 array. Raises ValueError for a game without an `action_table`.
     """
 
     def __init__(self, game_id: str, template: Game) -> None:
         table = template.action_table()
         if table is None:
             raise ValueError(
-                f"{game_id} with these options takes open text, so it has no numeric face; "
+                f"{game_id} with these options has no action_table (no finite list of actions), so no numeric face; "
                 f"numeric=True works for {', '.join(finite_ids())}"
             )
         self.table = table

@@ -7,13 +7,16 @@ Nothing is imported until it is asked for. Other packages add to the tables thro
 import difflib
 import inspect
 import json
+import math
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from random import Random
-from typing import Any, NamedTuple
+from types import UnionType
+from typing import Any, NamedTuple, Union, get_args, get_origin
 from urllib.parse import parse_qsl, quote
 
 from arena.agent import Agent
@@ -25,6 +28,7 @@ __all__ = [
     "AgentSpec",
     "agent_names",
     "canonical",
+    "frozen",
     "game_ids",
     "id_of",
     "load",
@@ -69,6 +73,9 @@ _SECRET = re.compile(
     r"(?:.*[_-])?(?:(?:api)?key|token|pass(?:word|wd|phrase)?|pw|secret|credentials?|auth(?:orization)?|bearer|headers?)",
     re.IGNORECASE,
 )
+_EXTRAS = {"sb3": ("arena.adapters.sb3",)}
+"""Modules that exist for an extra of this package."""
+_LONGEST = 1000  # characters of an option
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _USER = re.compile(r"(?:^|/)[^/@:]*:[^/@]*@")  # user:password@host
 
@@ -132,7 +139,12 @@ def unknown(kind: str, name: object, allowed: Iterable[str]) -> ValueError:
 
 @cache
 def _discover(group: str) -> dict[str, str]:
-    return {point.name: point.value for point in entry_points(group=group)}
+    """Entries of other installed packages; a malformed id is left out, with a warning."""
+    found = {point.name: point.value for point in entry_points(group=group)}
+    odd = [name for name in found if group == "arena.games" and not _ID.fullmatch(name)]
+    for name in odd:
+        warnings.warn(f"entry point {name!r} = {found.pop(name)!r}: a game id is Name-vN, such as Nim-v0", stacklevel=2)
+    return found
 
 
 def game_ids() -> tuple[str, ...]:
@@ -166,18 +178,26 @@ def id_of(game: str | type[Game]) -> str:
 
 
 def load(game_id: str) -> type[Game]:
-    """The class of a game, imported now. Raises ValueError for an id nobody registered."""
+    """The class of a game, imported now. Raises ValueError for an id nobody registered, or a broken package."""
     name = canonical(game_id)
-    found = _import(GAMES.get(name) or _discover("arena.games")[name])
+    found = _import(f"game {name!r}", GAMES.get(name) or _discover("arena.games")[name])
     if not (isinstance(found, type) and issubclass(found, Game)):
-        raise TypeError(f"{name} is registered as {found!r}, which is not a subclass of arena.game.Game")
+        raise ValueError(f"game {name!r} is registered as {found!r:.200}, which is not a subclass of arena.game.Game")
     return found
 
 
 @cache
-def _import(target: str) -> Any:
+def _import(what: str, target: str) -> Any:
+    """The object of a table's entry. Whatever its module raises is a ValueError that says whose it is."""
     module, _, name = target.partition(":")
-    return getattr(import_module(module), name)
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        extra = next((extra for extra, modules in _EXTRAS.items() if module in modules), "")
+        hint = f": pip install 'gymnasium-arena[{extra}]'" if extra else f" ({target})"
+        raise ValueError(f"{what} needs {error.name}{hint}") from error
+    except Exception as error:
+        raise ValueError(f"{what} ({target}) cannot be loaded: {type(error).__name__}: {error!s:.200}") from error
 
 
 def register(game_id: str, target: str) -> None:
@@ -236,32 +256,44 @@ def make_game(game: str | type[Game], seed: int | Random = 0, options: Mapping[s
 
 
 def _check_type(what: str, value: Any, parameter: inspect.Parameter) -> None:
-    default, wanted = parameter.default, type(parameter.default)
-    if default is inspect.Parameter.empty or default is None:
-        return
-    fits = isinstance(value, wanted) or (wanted is float and isinstance(value, int))
-    if (wanted is bool and not isinstance(value, bool)) or (wanted in (int, float) and isinstance(value, bool)):
-        fits = False
-    if not fits and not _union_allows(parameter.annotation, value):
-        raise ValueError(f"{what} must be {wanted.__name__} like {default!r}, got {value!r:.60}")
+    """Raise ValueError unless the value is of a type that annotation or default names; numbers are finite."""
+    kinds = _kinds(parameter)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    fits = (number and float in kinds) or (
+        isinstance(value, kinds) and not (isinstance(value, bool) and bool not in kinds)
+    )
+    if kinds and not fits:
+        like = "" if parameter.default in (None, inspect.Parameter.empty) else f" like {parameter.default!r:.60}"
+        names = " or ".join(["None" if kind is type(None) else kind.__name__ for kind in kinds])
+        raise ValueError(f"{what} must be {names}{like}, got {value!r:.60}")
+    if number and not math.isfinite(value):
+        raise ValueError(f"{what} must be a finite number, got {value!r}")
+    if isinstance(value, str) and len(value) > _LONGEST:
+        raise ValueError(f"{what} must have at most {_LONGEST} characters, got {len(value)}")
 
 
-def _union_allows(annotation: Any, value: Any) -> bool:
-    members = getattr(annotation, "__args__", ()) if "|" in str(annotation) else ()
-    return any(isinstance(member, type) and isinstance(value, member) for member in members)
+def _kinds(parameter: inspect.Parameter) -> tuple[type, ...]:
+    """The types an option may have; none: any."""
+    annotation, default = parameter.annotation, parameter.default
+    members = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    kinds = tuple([get_origin(member) or member for member in members])
+    if annotation is not inspect.Parameter.empty and all(isinstance(kind, type) for kind in kinds):
+        return kinds
+    return () if default is None or default is inspect.Parameter.empty else (type(default),)
 
 
 def load_agent(name: str) -> type[Agent]:
     """The class of an agent, imported now.
 
-    Raises ValueError for a name nobody registered, or where the package it needs is not installed.
+    Raises ValueError for a name nobody registered, or where its package is missing or broken.
     """
     if name not in AGENTS and name not in _discover("arena.agents"):
         raise unknown("agent", name, agent_names())
-    try:
-        found: type[Agent] = _import(AGENTS.get(name) or _discover("arena.agents")[name])
-    except ModuleNotFoundError as error:
-        raise ValueError(f"agent {name!r} needs {error.name}: pip install 'gymnasium-arena[{name}]'") from error
+    found = _import(f"agent {name!r}", AGENTS.get(name) or _discover("arena.agents")[name])
+    if not (isinstance(found, type) and issubclass(found, Agent)):
+        raise ValueError(
+            f"agent {name!r} is registered as {found!r:.200}, which is not a subclass of arena.agent.Agent"
+        )
     return found
 
 
@@ -272,6 +304,8 @@ def make_agent(spec: str | Agent) -> Agent:
     """
     if isinstance(spec, Agent):
         return spec
+    if not isinstance(spec, str):
+        raise ValueError(f"an agent is named by a spec string or is an Agent, got {type(spec).__name__}")
     parsed = AgentSpec.parse(spec)
     cls = load_agent(parsed.name)
     options = dict(parsed.options)

@@ -10,8 +10,8 @@ __all__ = ["clean", "mask_secrets", "quote", "show", "transcript"]
 # Control characters (C0, DEL, C1 with U+0085), line and paragraph separators, bidi marks and the invisible
 # format characters that could make one line look like another.
 _HIDDEN = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff"
-    "\U000e0000-\U000e007f\ud800-\udfff]"
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164"
+    "\ufeff\uffa0\ufff9-\uffff\U00013430-\U0001343f\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff]"
 )
 _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
@@ -69,9 +69,9 @@ def transcript(events: Iterable[Event], observation: str) -> str:
 
 
 def clean(text: str) -> str:
-    """The text with lone surrogates replaced by U+FFFD: they crash UTF-8, SQLite and msgspec."""
+    """The text as a plain `str`, lone surrogates replaced by U+FFFD: they crash UTF-8, SQLite and msgspec."""
     try:
         text.encode()
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    return text if type(text) is str else str(text)

@@ -1,12 +1,13 @@
 """The record: written, read, validated, replayed; tampering shows."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from arena.agent import Call
-from arena.episode import SCHEMA, Attempt, Episode, EpisodeError, Writer, link, read, replay, validate, write
+from arena.episode import SCHEMA, Attempt, Episode, EpisodeError, Turn, Writer, link, read, replay, validate, write
 from arena.games.board.tictactoe import TicTacToe
 from arena.match import play_sync
 from arena.registry import GAMES, make_game
@@ -45,10 +46,28 @@ def test_broken_files_name_the_line(tmp_path: Path) -> None:
     cut.write_bytes(path.read_bytes()[:200])
     with pytest.raises(EpisodeError, match=r"b\.jsonl:1"):
         list(read(cut))
+    deep = tmp_path / "d.jsonl"
+    deep.write_bytes(b'{"id":"x","options":' + b'{"a":' * 100_000 + b"\n")
+    with pytest.raises(EpisodeError, match=r"d\.jsonl:1"):
+        list(read(deep))
     foreign = tmp_path / "c.jsonl.zst"
     foreign.write_bytes(b"not zstd at all")
     with pytest.raises(EpisodeError, match="not a zstd file"):
         list(read(foreign))
+
+
+def test_a_compressed_file_cut_anywhere_is_an_error(tmp_path: Path) -> None:
+    whole, cut = tmp_path / "whole.jsonl.zst", tmp_path / "cut.jsonl.zst"
+    write(whole, [played(seed=1)])
+    write(whole, [played(seed=2)])  # a second frame
+    data = whole.read_bytes()
+    assert [episode.seed for episode in read(whole)] == [1, 2]
+    for at in (1, 4, 10, len(data) // 2, len(data) - 1):
+        cut.write_bytes(data[:at])
+        with pytest.raises(EpisodeError, match=r"cut\.jsonl\.zst"):
+            list(read(cut))
+    cut.write_bytes(b"")
+    assert list(read(cut)) == []
 
 
 def test_the_chain_depends_on_every_part() -> None:
@@ -66,38 +85,43 @@ def test_replay_gives_the_final_position() -> None:
     assert final.returns() == episode.returns
 
 
-TURN = ["action", "observation", "hash", "seat", "events", "reward"]
+TAMPER: dict[str, Callable[[Episode, Turn], object]] = {
+    "action": lambda episode, turn: setattr(turn, "action", "2 x 2" if turn.action != "2 x 2" else "2 x 3"),
+    "observation": lambda episode, turn: setattr(turn, "observation", turn.observation + "~"),
+    "hash": lambda episode, turn: setattr(turn, "hash", turn.hash[:-1] + "~"),
+    "seat": lambda episode, turn: setattr(turn, "seat", 1 - turn.seat),
+    "events": lambda episode, turn: setattr(turn, "events", (*turn.events[:-1], "Nothing happened.")),
+    "reward": lambda episode, turn: setattr(turn, "reward", turn.reward + 0.5),
+    "legal": lambda episode, turn: setattr(turn, "legal", 1000),
+    "rules": lambda episode, turn: setattr(episode.seats[0], "rules", "another"),
+    "role": lambda episode, turn: setattr(episode.seats[0], "role", "Mafia"),
+    "options": lambda episode, turn: setattr(episode, "options", {"players": 99}),
+    "seed": lambda episode, turn: setattr(episode, "seed", episode.seed + 1),
+    "env": lambda episode, turn: setattr(episode, "env", "TicTacToe-v0"),
+    "unknown env": lambda episode, turn: setattr(episode, "env", "Tic-v0"),
+    "returns": lambda episode, turn: setattr(episode, "returns", (0.5, -0.5)),
+    "final": lambda episode, turn: setattr(episode, "final", ("You won.", *episode.final[1:])),
+    "scores": lambda episode, turn: setattr(episode, "scores", ({"correct": 1.0}, {})),
+    "forfeits": lambda episode, turn: setattr(episode, "forfeits", (0,)),
+    "cut": lambda episode, turn: episode.turns.pop(),
+}
 
 
-@pytest.mark.parametrize("field", [*TURN, "seed", "returns", "cut", "env", "final", "scores", "forfeits"])
-def test_tampering_is_found(field: str) -> None:
+@pytest.mark.parametrize("what", TAMPER)
+def test_tampering_is_found(what: str) -> None:
     episode = played()
-    turn = next(turn for turn in episode.turns if turn.events)
-    if field == "action":
-        turn.action = "2 2" if turn.action != "2 2" else "2 3"
-    elif field in ("observation", "hash"):
-        setattr(turn, field, getattr(turn, field)[:-1] + "~")
-    elif field == "seat":
-        turn.seat = 1 - turn.seat
-    elif field == "events":
-        turn.events = (*turn.events[:-1], "Nothing happened.")
-    elif field == "cut":
-        episode.turns.pop()
-    elif field == "reward":
-        turn.reward += 0.5
-    elif field == "final":
-        episode.final = ("You won.", *episode.final[1:])
-    elif field == "scores":
-        episode.scores = ({"correct": 1.0}, {})
-    elif field == "forfeits":
-        episode.forfeits = (0,)
-    elif field == "returns":
-        episode.returns = (0.5, -0.5)
-    elif field == "seed":
-        episode.seed += 1
-    else:
-        episode.env = "TicTacToe-v0"
+    replay(episode)
+    TAMPER[what](episode, next(turn for turn in episode.turns if turn.events))
     with pytest.raises(EpisodeError):
+        replay(episode)
+
+
+def test_a_forged_chain_over_an_illegal_action_is_found() -> None:
+    episode = played("TicTacToe-v0")
+    last, before = episode.turns[-1], episode.turns[-2]
+    last.action = before.action  # the square is taken
+    last.hash = link(before.hash, last.seat, last.observation, last.action)
+    with pytest.raises(EpisodeError, match="the game refuses"):
         replay(episode)
 
 
@@ -115,6 +139,7 @@ BREAKS: dict[str, dict[str, object]] = {
     "paid": {"returns": None},
     "paid unless it is void": {"outcome": "void", "reason": "x"},
     "every seat is paid": {"returns": (1.0,)},
+    "its seed is not": {"seed": -1},
     "have a reason": {"outcome": "truncated", "reason": ""},
     "seats that exist": {"forfeits": (7,)},
     "shown at the end": {"final": ()},

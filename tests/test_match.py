@@ -10,12 +10,14 @@ from random import Random
 from typing import Any, ClassVar
 
 import msgspec
+import numpy as np
 import pytest
 
 import arena
-from arena.agent import Agent, AgentError, AgentInfo, Call, Reply, View
+from arena.agent import LEAST, Agent, AgentError, AgentInfo, Call, Reply, View
 from arena.episode import Episode, read, replay, validate, write
 from arena.game import Action, LiveGame, Player
+from arena.games.board.tictactoe import TicTacToe
 from arena.match import play, play_sync
 from arena.referee import Referee
 from arena.registry import GAMES, make_agent, make_game
@@ -53,6 +55,20 @@ class Slow(Agent):
 
 class Served(Slow):
     served = True
+
+
+class Forgetful(Agent):
+    """Counts in its memory, and empties it again."""
+
+    name = "forgetful"
+    blocking = True
+
+    def act(self, view: View) -> Reply:
+        count = view.memory["n"] = view.memory.get("n", 0) + 1
+        legal = view.legal_actions or ()
+        if count == 2:
+            view.memory.pop("n")
+        return Reply(legal[count % len(legal)])
 
 
 class Broken(Agent):
@@ -335,6 +351,124 @@ def test_what_a_model_wrote_can_always_be_stored(tmp_path: Path) -> None:
     assert again.seats[0].policy.model == "odd-1"
     assert again.seats[1].policy == AgentInfo()
     assert set(again.versions) == {"arena", "chess", "msgspec", "python"}
+
+
+def test_numbers_and_texts_of_any_kind_can_be_stored(tmp_path: Path) -> None:
+    class Numpy(Agent):
+        """Answers with a subclass of str, infinite numbers and no reasoning at all."""
+
+        name = "bad \ud800 name"
+
+        def act(self, view: View) -> Reply:
+            nothing: Any = None
+            call = Call("g", completion_ids=(1, 2), logprobs=(float("-inf"), -0.5), usage={"a": float("nan"), "b": 2})
+            return Reply(np.str_(view.sample_action()), nothing, calls=(call,))
+
+    episode = sane(play_sync("TicTacToe-v0", [Numpy(), "first"], 0))
+    assert episode.outcome == "terminated"
+    write(tmp_path / "odd.jsonl", [episode])
+    (again,) = read(tmp_path / "odd.jsonl")
+    (call,) = again.turns[0].attempts[0].calls
+    assert (call.logprobs, call.usage) == ((LEAST, -0.5), {"b": 2})
+    assert again.seats[0].agent == "bad \ufffd name"
+    assert again == episode
+
+
+def test_an_error_without_bytes_in_utf8_is_recorded(tmp_path: Path) -> None:
+    class Fails(Agent):
+        name = "fails"
+
+        def act(self, view: View) -> Reply:
+            raise ValueError("bad \ud800")
+
+    episode = play_sync("TicTacToe-v0", [Fails(), "first"])
+    assert episode.reason == "ValueError: bad \ufffd"
+    assert write(tmp_path / "void.jsonl", [episode]) == 1
+
+
+def test_options_are_recorded_as_json_has_them(tmp_path: Path) -> None:
+    episode = play_sync("IteratedPrisonersDilemma-v0", ["first", "first"], 0, {"payoffs": (3, 2, 1, 0)})
+    write(tmp_path / "ipd.jsonl", [episode])
+    assert list(read(tmp_path / "ipd.jsonl")) == [episode]
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), StopIteration()], ids=["cancelled", "stop"])
+@pytest.mark.parametrize("blocking", [True, False])
+def test_what_an_agent_raises_does_not_end_its_caller(error: BaseException, blocking: bool) -> None:
+    class Raises(Agent):
+        name = "raises"
+
+        def act(self, view: View) -> Reply:
+            raise error
+
+    agent = Raises()
+    agent.blocking = blocking
+    assert play_sync("TicTacToe-v0", [agent, "first"]).outcome == "void"
+    assert asyncio.run(play("TicTacToe-v0", [agent, "first"], deadline=5)).outcome == "void"
+    assert asyncio.run(play("RockPaperScissors-v0", [agent, Slow()], deadline=5)).outcome == "void"
+
+
+def test_a_match_that_is_cancelled_is_cancelled() -> None:
+    async def cancel() -> None:
+        task = asyncio.create_task(play("TicTacToe-v0", [Slow(30), "first"]))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(cancel())
+
+
+def test_substitutes_do_not_depend_on_who_answers_first() -> None:
+    class Hasty(Agent):
+        """Wrong now and then by seed, seat and ply; how long it takes is chance."""
+
+        name = "hasty"
+
+        async def act(self, view: View) -> Reply:
+            wrong = view.draw(3) == 0
+            await asyncio.sleep(Random().random() / 300)
+            return Reply("\x00" if wrong else view.sample_action(Random(view.draw(1 << 60))))
+
+    agents = [Hasty()] * 7
+    referee = Referee("random")
+    hashes = {play_sync("SecretMafia-v0", agents, 5, referee=referee).turns[-1].hash for _ in range(4)}
+    assert len(hashes) == 1
+
+
+def test_memory_in_a_pool_is_what_the_agent_left() -> None:
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        pooled = asyncio.run(play("TicTacToe-v0", [Forgetful(), "first"], 0, pool=pool))
+    assert pooled.turns[-1].hash == asyncio.run(play("TicTacToe-v0", [Forgetful(), "first"], 0)).turns[-1].hash
+
+
+@pytest.mark.parametrize("limit", ["deadline", "turn_seconds", "max_turns"])
+@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), True, "x", 1.5])
+def test_limits_that_mean_nothing_are_refused(limit: str, value: Any) -> None:
+    if limit != "max_turns" and value == 1.5 and value is not True:
+        return
+    arguments: dict[str, Any] = {limit: value}
+    with pytest.raises(ValueError, match=f"{limit}=.*allowed are None and"):
+        play_sync("TicTacToe-v0", ["first", "first"], **arguments)
+    with pytest.raises(ValueError, match=f"{limit}="):
+        asyncio.run(play("TicTacToe-v0", ["first", "first"], **arguments))
+
+
+def test_plain_play_in_a_running_loop_names_the_other() -> None:
+    async def notebook() -> None:
+        play_sync("TicTacToe-v0", [Slow(), "first"])
+
+    with pytest.raises(RuntimeError, match=r"await arena\.match\.play"):
+        asyncio.run(notebook())
+
+
+def test_a_game_that_breaks_makes_the_match_void(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> Any:
+        raise ZeroDivisionError("a bug of the game")
+
+    monkeypatch.setattr(TicTacToe, "role", broken)
+    episode = play_sync("TicTacToe-v0", ["first", "first"])
+    assert (episode.outcome, episode.reason) == ("void", "ZeroDivisionError: a bug of the game")
 
 
 def test_an_error_that_repeats_a_key_is_recorded_without_it() -> None:

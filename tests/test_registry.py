@@ -1,12 +1,18 @@
 """Ids, specs, options: found by name, refused with what is allowed."""
 
 import json
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 import arena
+import arena.registry
 from arena.agent import Agent
+from arena.env import GameEnv
 from arena.game import Game
 from arena.games.board.tictactoe import TicTacToe
 from arena.registry import (
@@ -160,10 +166,60 @@ def test_a_bad_agent_spec_says_what_is_allowed(spec: str, said: str) -> None:
 
 def test_an_agent_whose_package_is_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(AGENTS, "deep", "nowhere_installed.agents:Deep")
-    with pytest.raises(
-        ValueError, match=r"agent 'deep' needs nowhere_installed: pip install 'gymnasium-arena\[deep\]'"
-    ):
+    with pytest.raises(ValueError, match=r"agent 'deep' needs nowhere_installed \(nowhere_installed.agents:Deep\)"):
         make_agent("deep:model.zip")
+    monkeypatch.setitem(sys.modules, "stable_baselines3.common.monitor", None)
+    monkeypatch.delitem(sys.modules, "arena.adapters.sb3", raising=False)
+    monkeypatch.setitem(AGENTS, "sb3too", "arena.adapters.sb3:SB3Agent")
+    with pytest.raises(ValueError, match=r"pip install 'gymnasium-arena\[sb3\]'"):
+        make_agent("sb3too:model.zip")
+
+
+def test_a_package_that_breaks_is_named_and_harms_nobody_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "brk.py").write_text("raise RuntimeError('boom at import')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(GAMES, "Broken-v0", "brk:Game")
+    monkeypatch.setitem(AGENTS, "broken", "brk:Agent")
+    with pytest.raises(ValueError, match=r"game 'Broken-v0' \(brk:Game\) cannot be loaded: RuntimeError: boom"):
+        load("Broken")
+    with pytest.raises(ValueError, match=r"agent 'broken' \(brk:Agent\) cannot be loaded"):
+        make_agent("broken")
+    with pytest.raises(ValueError, match="numeric=True works for Chess-v0"):
+        GameEnv("Arithmetic-v0", numeric=True)
+
+
+def test_a_malformed_entry_point_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = [EntryPoint("My Game!", "x:Y", "arena.games"), EntryPoint("Fine-v0", "x:Y", "arena.games")]
+    monkeypatch.setattr("arena.registry.entry_points", lambda group: odd if group == "arena.games" else [])
+    arena.registry._discover.cache_clear()
+    try:
+        with pytest.warns(UserWarning, match="entry point 'My Game!' = 'x:Y': a game id is Name-vN"):
+            ids = game_ids()
+        assert "Fine-v0" in ids
+        assert "My Game!" not in ids
+    finally:
+        arena.registry._discover.cache_clear()
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "1e400", "x", "[1]", "{}", "true"])
+def test_numbers_of_agents_are_finite_numbers(value: str) -> None:
+    for option in ("seconds", "c"):
+        with pytest.raises(ValueError, match=f"option {option} of agent mcts must be"):
+            make_agent(f"mcts?{option}={value}")
+    assert make_agent("mcts?seconds=null").name == "mcts?seconds=null"
+    assert make_agent("mcts?seconds=2&c=1").name == "mcts?seconds=2&c=1"
+
+
+def test_endless_options_are_not_repeated() -> None:
+    with pytest.raises(ValueError, match="at most 1000 characters, got 100000") as error:
+        make_game("Arithmetic-v0", 0, {"operations": "+" * 100_000})
+    assert len(str(error.value)) < 200
+
+
+@pytest.mark.parametrize("odd", [5, None, ["random"]])
+def test_an_agent_is_a_spec_or_an_agent(odd: Any) -> None:
+    with pytest.raises(ValueError, match="spec string or is an Agent"):
+        make_agent(odd)
 
 
 def test_games_and_agents_can_be_added_at_run_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,8 +253,11 @@ def test_bad_registrations_are_refused(game_id: str, target: str) -> None:
 
 def test_what_is_no_game_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(GAMES, "Odd-v0", "arena.agents.simple:RandomAgent")
-    with pytest.raises(TypeError, match="not a subclass"):
+    with pytest.raises(ValueError, match="not a subclass"):
         load("Odd")
+    monkeypatch.setitem(AGENTS, "odd", "arena.games.board.tictactoe:TicTacToe")
+    with pytest.raises(ValueError, match="not a subclass"):
+        make_agent("odd")
 
 
 def test_every_name_arena_exports_is_there() -> None:

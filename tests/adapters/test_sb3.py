@@ -86,5 +86,5 @@ def test_wrong_arguments_name_what_is_allowed(tmp_path: Path) -> None:
         SB3Agent(str(tmp_path / "nothing.zip"))
     with pytest.raises(ValueError, match="unknown game 'Tic'"):
         sb3_env("Tic")
-    with pytest.raises(ValueError, match="open text"):
+    with pytest.raises(ValueError, match="no action_table"):
         sb3_env("Negotiation-v0")
