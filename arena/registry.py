@@ -26,6 +26,7 @@ __all__ = [
     "AGENTS",
     "GAMES",
     "AgentSpec",
+    "agent_call",
     "agent_names",
     "canonical",
     "frozen",
@@ -297,13 +298,11 @@ def load_agent(name: str) -> type[Agent]:
     return found
 
 
-def make_agent(spec: str | Agent) -> Agent:
-    """The agent a spec string names, such as `random`, `mcts?simulations=200`; an agent comes back as it is.
+def agent_call(spec: str) -> tuple[type[Agent], dict[str, Any]]:
+    """The class that a spec names and the checked arguments for it, `target` among them; nothing is made yet.
 
-    Raises ValueError for an unknown name, an unknown option or a value the agent does not allow.
+    Raises ValueError for an unknown name, an unknown or missing option or a value of another type.
     """
-    if isinstance(spec, Agent):
-        return spec
     if not isinstance(spec, str):
         raise ValueError(f"an agent is named by a spec string or is an Agent, got {type(spec).__name__}")
     parsed = AgentSpec.parse(spec)
@@ -322,6 +321,17 @@ def make_agent(spec: str | Agent) -> Agent:
         if parameter.default is inspect.Parameter.empty and key not in options:
             form = f"{parsed.name}:{key.upper()}" if key == "target" else f"{parsed.name}?{key}=..."
             raise ValueError(f"agent {parsed.name!r} needs a {key}: write {form}")
+    return cls, options
+
+
+def make_agent(spec: str | Agent) -> Agent:
+    """The agent a spec string names, such as `random`, `mcts?simulations=200`; an agent comes back as it is.
+
+    Raises ValueError for an unknown name, an unknown option or a value the agent does not allow.
+    """
+    if isinstance(spec, Agent):
+        return spec
+    cls, options = agent_call(spec)
     agent = cls(**options)
-    agent.name = str(parsed)
+    agent.name = str(AgentSpec.parse(spec))
     return agent

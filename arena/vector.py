@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium.error import ResetNeeded
 from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
@@ -69,6 +70,7 @@ class GameVectorEnv(VectorEnv[Any, Any, Any]):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._rngs: list[np.random.Generator | None] = [None] * num_envs
         self._steps = [0] * num_envs
+        self._begun = False
         self._done = np.zeros(num_envs, np.bool_)
 
     def reset(
@@ -76,6 +78,8 @@ class GameVectorEnv(VectorEnv[Any, Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         """See `gymnasium.vector.VectorEnv.reset`: seed `s` gives `s, s + 1, ...`; `options` may hold `reset_mask`."""
         n = self.num_envs
+        if isinstance(seed, np.ndarray):
+            seed = seed.tolist()
         if seed is None or not isinstance(seed, Sequence):
             seed = [None] * n if seed is None else [seed_of(seed) + i for i in range(n)]
         if len(seed) != n:
@@ -84,7 +88,7 @@ class GameVectorEnv(VectorEnv[Any, Any, Any]):
         for i in chosen:
             self._begin(i, seed[i])
         play_on([self.episodes[i] for i in chosen])
-        self._done[chosen] = False
+        self._done[chosen], self._begun = False, True
         infos: dict[str, Any] = {}
         for i in chosen:
             infos = self._add_info(infos, self._first_info(i), i)
@@ -100,6 +104,8 @@ class GameVectorEnv(VectorEnv[Any, Any, Any]):
             raise ValueError(f"reset_mask must be a numpy array of {self.num_envs} bools")
         if not mask.any():
             raise ValueError("reset_mask must have at least one True")
+        if not mask.all() and not self._begun:
+            raise ResetNeeded("no episode was begun: call reset() without a mask first")
         return [int(i) for i in np.flatnonzero(mask)]
 
     def _begin(self, i: int, seed: int | None = None) -> None:
@@ -180,7 +186,9 @@ class GameVectorEnv(VectorEnv[Any, Any, Any]):
         return tuple(seen) if self.setup.codec is None else np.stack(seen)
 
     def render(self) -> tuple[Any, ...]:
-        """The table of every episode."""
+        """The table of every episode. Raises ResetNeeded before the first reset."""
+        if not self._begun:
+            raise ResetNeeded("no episode was begun: call reset()")
         return tuple([solo.table.render() for solo in self.episodes])
 
     def action_masks(self) -> NDArray[np.bool_]:

@@ -6,6 +6,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from arena.agent import Agent, Reply, View
@@ -174,3 +175,21 @@ def test_closing_closes_the_agents_and_rendering_shows_all_tables(capsys: pytest
     human.reset(seed=0)
     human.step(("1", "2"))
     assert capsys.readouterr().out.count("X") > 1
+
+
+def test_before_the_first_reset_everything_says_so() -> None:
+    env = make(num_envs=2, render_mode="ansi")
+    with pytest.raises(ResetNeeded, match=r"call reset\(\)"):
+        env.render()
+    with pytest.raises(ResetNeeded, match="without a mask first"):
+        env.reset(options={"reset_mask": np.array([True, False])})
+    env.reset(options={"reset_mask": np.array([True, True])})
+    with pytest.raises(ResetNeeded):
+        make(num_envs=2).step(("1", "1"))
+
+
+def test_seeds_may_come_in_an_array() -> None:
+    env, other = make(num_envs=2), make(num_envs=2)
+    assert env.reset(seed=np.array([3, 4]))[0] == other.reset(seed=[3, 4])[0]
+    with pytest.raises(ValueError, match="3 seeds were given for 2"):
+        env.reset(seed=np.array([1, 2, 3]))

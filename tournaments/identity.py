@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from arena.registry import AgentSpec, load, load_agent, options_of, unknown
+from arena.registry import AgentSpec, agent_call, load, options_of
 
 __all__ = ["game_terms", "identities", "identity", "policy"]
 
@@ -22,24 +22,13 @@ def game_terms(game_id: str, options: Mapping[str, Any]) -> dict[str, Any]:
 def policy(spec: str) -> AgentSpec:
     """The spec with all options by name, those that are not given with their defaults. The agent is not made.
 
-    Raises ValueError for an unknown agent or option and for a missing one; values are checked when it is made.
+    Raises ValueError for an unknown agent or option, a missing one, and a value of another type.
     """
-    parsed = AgentSpec.parse(spec)
-    allowed = dict(inspect.signature(load_agent(parsed.name)).parameters)
-    allowed.pop("name", None)
-    given = dict(parsed.options) | ({"target": parsed.target} if parsed.target else {})
-    if "target" in given and "target" not in allowed:
-        raise ValueError(f"agent {parsed.name!r} takes no target (got {parsed.target!r})")
-    for key in given:
-        if key not in allowed:
-            raise unknown(f"option of agent {parsed.name}", key, allowed.keys() - {"target"})
-    for key, parameter in allowed.items():
-        if _required(parameter) and key not in given:
-            form = f"{parsed.name}:{key.upper()}" if key == "target" else f"{parsed.name}?{key}=..."
-            raise ValueError(f"agent {parsed.name!r} needs a {key}: write {form}")
+    kind, given = agent_call(spec)
+    allowed = {key: p for key, p in inspect.signature(kind).parameters.items() if key != "name"}
     options = _filled(allowed, given)
     target = str(options.pop("target", ""))
-    return AgentSpec(parsed.name, target, tuple(options.items()))
+    return AgentSpec(AgentSpec.parse(spec).name, target, tuple(options.items()))
 
 
 def identity(spec: str, weight_version: str = "") -> str:
@@ -58,11 +47,6 @@ def identities(specs: Iterable[str]) -> list[str]:
         seen[name] = seen.get(name, 0) + 1
         names.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
     return names
-
-
-def _required(parameter: inspect.Parameter) -> bool:
-    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return parameter.kind in named and parameter.default is inspect.Parameter.empty
 
 
 def _filled(parameters: Mapping[str, inspect.Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
