@@ -2,15 +2,19 @@
 
 import asyncio
 from collections.abc import Awaitable
-from concurrent.futures import Executor
 from functools import lru_cache
 from inspect import iscoroutinefunction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from arena.agent import Agent, Reply, View
-from arena.threads import in_thread
 
-__all__ = ["TIMED_OUT", "cancelled", "checked", "in_worker", "waits", "within"]
+if TYPE_CHECKING:
+    from arena.workers import Call, Workers
+
+__all__ = ["TIMED_OUT", "Answer", "act", "cancelled", "checked", "in_worker", "prepared", "waits", "within"]
+
+Answer = tuple[Reply, dict[str, Any]]
+"""A reply from another process, and the seat's memory as it is now."""
 
 TIMED_OUT = Reply("", truncated=True)
 """Stands for the answer that did not come in time."""
@@ -44,23 +48,29 @@ async def within(reply: Reply | Awaitable[Reply], agent: Agent, seconds: float |
         return TIMED_OUT
 
 
-async def in_worker(agent: Agent, view: View, pool: Executor | None) -> Reply:
-    """The answer of a blocking agent: in the pool, where the seat's memory travels there and back; else in a thread."""
-    if pool is None:
-        return await in_thread(_act, agent, view)
+async def prepared(agent: Agent, view: View, pool: "Workers") -> "Call[Answer] | None":
+    """For a blocking agent: a worker that is free and has all it needs. To wait for one is on no agent's clock."""
+    if not agent.blocking:
+        return None
     view.rng  # noqa: B018 - made here, so that the stream goes on from turn to turn
-    reply, memory = await asyncio.get_running_loop().run_in_executor(pool, _act_away, agent, view)
+    return await pool.prepare(_act_away, agent, view)
+
+
+async def in_worker(call: "Call[Answer]", view: View) -> Reply:
+    """The answer from a worker process, where the seat's memory travels there and back."""
+    reply, memory = await call.run()
     view.memory.clear()
     view.memory.update(memory)
     return reply
 
 
-def _act_away(agent: Agent, view: View) -> tuple[Reply, dict[str, Any]]:
-    """In a worker process: the answer, and the seat's memory as it is now."""
-    return _act(agent, view), view.memory
+def _act_away(agent: Agent, view: View) -> Answer:
+    """In a worker process."""
+    return act(agent, view), view.memory
 
 
-def _act(agent: Agent, view: View) -> Reply:
+def act(agent: Agent, view: View) -> Reply:
+    """The answer of a blocking agent, in its thread or process."""
     try:
         return checked(agent.act(view), agent)
     except StopIteration as error:  # a future cannot carry it

@@ -4,14 +4,14 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Mapping, Sequence
-from concurrent.futures import Executor
+from functools import lru_cache
 from types import CoroutineType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from arena.agent import Agent, HouseAgent, Reply, View, cleaned
-from arena.asking import TIMED_OUT, cancelled, checked, in_worker, waits, within
+from arena.agent import NO_INFO, Agent, AgentInfo, HouseAgent, Reply, View, cleaned
+from arena.asking import TIMED_OUT, Answer, act, cancelled, checked, in_worker, prepared, waits, within
 from arena.deal import Deal, deal_of
 from arena.episode import Attempt, Episode, Outcome, Seat, Turn, joined, link
 from arena.game import Action, Game, IllegalAction, LiveGame, Player
@@ -19,7 +19,10 @@ from arena.penalty import Penalties
 from arena.referee import Reading, Referee
 from arena.registry import id_of, make_agent
 from arena.text import clean, mask_secrets, show
-from arena.threads import live_pool
+from arena.threads import in_thread, live_pool
+
+if TYPE_CHECKING:
+    from arena.workers import Call, Workers
 
 __all__ = ["play", "play_sync"]
 
@@ -38,7 +41,7 @@ async def play(
     deadline: float | None = None,
     turn_seconds: float | None = None,
     max_turns: int | None = None,
-    pool: Executor | None = None,
+    pool: "Workers | None" = None,
     group_id: str = "",
     match_id: str = "",
 ) -> Episode:
@@ -47,7 +50,7 @@ async def play(
     `agents`: one for each seat (or for each seat that is not the house's), objects or spec strings. `deadline`:
     seconds for the whole episode; then it is void. `turn_seconds`: for one answer; then a local agent has
     forfeited, and a served one makes the episode void. `max_turns`: plies; then the episode is truncated.
-    Blocking agents are asked in `pool` (a process pool), without one in a thread.
+    Blocking agents are asked in `pool` (`arena.workers.Workers`), without one in a thread.
 
     An agent that raises makes the episode void, with the reason in it. Raises ValueError for bad arguments only.
     """
@@ -108,6 +111,8 @@ def play_sync(
 
 
 def _check_limits(deadline: float | None, turn_seconds: float | None, max_turns: int | None) -> None:
+    if deadline is turn_seconds is max_turns is None:
+        return
     for name, seconds in (("deadline", deadline), ("turn_seconds", turn_seconds)):
         if seconds is not None and not (type(seconds) in (int, float) and 0 < seconds < float("inf")):
             raise ValueError(f"{name}={seconds!r}: allowed are None and seconds above 0")
@@ -174,17 +179,18 @@ class _Match:
         self.last: list[Turn | None] = [None] * seats
         self.memories: list[dict[str, Any]] = [{} for _ in range(seats)]
         self.seen = [0] * seats
-        self.penalties = Penalties(referee, seed, referee.ends(state))
+        self.penalties = Penalties(referee, seed, deal.ends)
         self.gaps: list[str] = []
         self.earned = state.returns()
         self.ply, self.chain, self.started = 0, "", time.time()
         self.turn_seconds: float | None = None
-        self.pool: Executor | None = None
+        self.pool: Workers | None = None
         self.in_loop = self.closed = False
         self.group_id = self.match_id = ""
 
     async def play(self, max_turns: int | None, until: float | None = None) -> Episode:
         """Until it is over, cut, or void; `until`: the clock's time by which an agent must not have held us up."""
+        live, penalties, forfeits = self.deal.live, self.penalties, self.penalties.forfeits
         try:
             while acting := self.state.to_act():
                 if until is not None and _clock() > until:
@@ -196,13 +202,13 @@ class _Match:
                 else:
                     turns = await self._turns(acting)
                 actions = self._record(turns)
-                if not self.penalties.over:
-                    self.state = await self._live_apply(actions) if self.deal.live else self.state.apply(actions)
-                returns = self.penalties.earned(self.state)
+                if forfeits and penalties.ends:
+                    self._pay(penalties.earned(self.state))
+                    break
+                self.state = await self._live_apply(actions) if live else self.state.apply(actions)
+                returns = penalties.earned(self.state) if forfeits else self.state.returns()
                 if returns != self.earned:
                     self._pay(returns)
-                if self.penalties.over:
-                    break
                 self.ply += 1
             return self.episode("terminated", "")
         except asyncio.CancelledError:
@@ -224,7 +230,7 @@ class _Match:
 
     def abandon(self) -> None:
         """Close a live game that was not, without waiting for it."""
-        if isinstance(self.state, LiveGame) and not self.closed:
+        if self.deal.live and isinstance(self.state, LiveGame) and not self.closed:
             self.closed = True
             live_pool().submit(self.state.close)
 
@@ -261,8 +267,9 @@ class _Match:
             return Turn(self.ply, player, observation, None, (), count, events)
         shown = legal if self.referee.show_legal else None
         view = View(player, observation, shown, self.memories[player], "", self.ply, state, self.seed, since)
+        call = await prepared(self.agents[player], view, self.pool) if self.pool is not None else None
         start = _clock()
-        reply = self._ask(view)
+        reply = self._ask(view, call)
         if type(reply) is CoroutineType and self.turn_seconds is None:
             reply = checked(await reply, self.agents[player])
         elif type(reply) is not Reply:
@@ -285,9 +292,12 @@ class _Match:
             self.gaps += [clean(gap) for gap in reply.gaps if gap not in self.gaps]
         return Attempt(text, reading.verdict, reading.reason, thought, took, calls)
 
-    def _ask(self, view: View) -> Reply | Awaitable[Reply]:
+    def _ask(self, view: View, call: "Call[Answer] | None") -> Reply | Awaitable[Reply]:
+        """`call`: where a worker is ready for it."""
+        if call is not None:
+            return in_worker(call, view)
         agent = self.agents[view.player]
-        return in_worker(agent, view, self.pool) if agent.blocking and self.in_loop else agent.act(view)
+        return in_thread(act, agent, view) if agent.blocking and self.in_loop else agent.act(view)
 
     async def _judged(self, view: View, reply: Reply, took: float) -> tuple[Action | None, tuple[Attempt, ...]]:
         """Read a reply; ask again while it is wrong and retries are left. No action: they are used up."""
@@ -298,8 +308,9 @@ class _Match:
             if reading.action is not None or not left:
                 return reading.action, attempts
             view.note = self.referee.note(self.state, view.player, reading)
+            call = await prepared(self.agents[view.player], view, self.pool) if self.pool is not None else None
             start = _clock()
-            reply = await within(self._ask(view), self.agents[view.player], self.turn_seconds)
+            reply = await within(self._ask(view, call), self.agents[view.player], self.turn_seconds)
             took = _clock() - start
         raise AssertionError("unreachable: the last round returns")
 
@@ -362,7 +373,17 @@ class _Match:
         """Who sat where; of a void match no role is asked, since the game itself may have failed."""
         roles = [""] * len(self.agents) if void else [self.state.role(p) for p in range(len(self.agents))]
         told = zip(self.agents, roles, self.deal.rules, strict=True)
-        return tuple([Seat(clean(agent.name), role, rules, agent.info()) for agent, role, rules in told])
+        return tuple([_seat(agent.name, role, rules, agent.info()) for agent, role, rules in told])
+
+
+def _seat(name: str, role: str, rules: str, policy: AgentInfo) -> Seat:
+    return _anonymous(name, role, rules) if policy is NO_INFO else Seat(clean(name), role, rules, policy)
+
+
+@lru_cache(maxsize=4096)
+def _anonymous(name: str, role: str, rules: str) -> Seat:
+    """Records share the seat of an agent that says nothing more of itself."""
+    return Seat(clean(name), role, rules)
 
 
 def _reason(error: BaseException) -> str:

@@ -3,8 +3,6 @@
 import asyncio
 import time
 from collections.abc import Awaitable
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
@@ -21,6 +19,7 @@ from arena.games.board.tictactoe import TicTacToe
 from arena.match import play, play_sync
 from arena.referee import Referee
 from arena.registry import GAMES, make_agent, make_game
+from arena.workers import Workers
 
 
 class Says(Agent):
@@ -291,7 +290,7 @@ def test_blocking_agents_play_the_same_in_a_pool_a_thread_and_plain_code() -> No
     agents = [make_agent("mcts?simulations=20"), make_agent("minimax?nodes=200")]
     plain = play_sync("TicTacToe-v0", agents, 5)
     threaded = asyncio.run(play("TicTacToe-v0", agents, 5))
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+    with Workers(1) as pool:
         pooled = asyncio.run(play("TicTacToe-v0", agents, 5, pool=pool))
     assert plain.turns[-1].hash == threaded.turns[-1].hash == pooled.turns[-1].hash
 
@@ -437,7 +436,7 @@ def test_substitutes_do_not_depend_on_who_answers_first() -> None:
 
 
 def test_memory_in_a_pool_is_what_the_agent_left() -> None:
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+    with Workers(1) as pool:
         pooled = asyncio.run(play("TicTacToe-v0", [Forgetful(), "first"], 0, pool=pool))
     assert pooled.turns[-1].hash == asyncio.run(play("TicTacToe-v0", [Forgetful(), "first"], 0)).turns[-1].hash
 

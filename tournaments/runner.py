@@ -7,7 +7,6 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from concurrent.futures import Executor
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import chain, product
@@ -123,7 +122,6 @@ class _Run:
                 if not self.tally.stopped:
                     raise
             finally:
-                pool.shutdown(wait=False)  # a search that still runs belongs to no game any more
                 ticker.cancel()
         report(self.tally)
         if self.abort:
@@ -164,12 +162,12 @@ class _Run:
             await asyncio.gather(*self.tasks, return_exceptions=True)
 
     def _at_once(self, pool: Workers) -> int:
-        """Fewer where answers are timed: a search must not wait for a worker on its own clock."""
-        timed = self.tournament.turn_seconds is not None or self.tournament.deadline is not None
-        searches = any(agent.blocking for agent in self.agents)
-        return min(self.tournament.concurrency, pool.count) if timed and searches else self.tournament.concurrency
+        """Fewer where games are timed: a search must not wait for a worker until its game is void."""
+        asked = self.tournament
+        searches = asked.deadline is not None and any(agent.blocking for agent in self.agents)
+        return min(asked.concurrency, pool.count) if searches else asked.concurrency
 
-    async def _probe(self, entry: GameEntry, agent: Agent, pool: Executor) -> None:
+    async def _probe(self, entry: GameEntry, agent: Agent, pool: Workers) -> None:
         """One move of one agent in one game; the other seats play at random, and cost nothing."""
         asked = self.tournament
         free = seats_of(entry)[1]
@@ -187,7 +185,7 @@ class _Run:
                 return
         raise Refused(f"agent {agent.name!r} cannot play {entry.label}: {tried.reason}")
 
-    async def _game(self, fixture: Fixture, recorder: "_Recorder", pool: Executor) -> None:
+    async def _game(self, fixture: Fixture, recorder: "_Recorder", pool: Workers) -> None:
         """One game until it counts, or its retries are used up."""
         for _ in range(self.spent.get(fixture.id, 0), self.tournament.void_retries + 1):
             if self.tally.stopped or self.abort:
@@ -199,7 +197,7 @@ class _Run:
             self._judge(episode)
         self.tally.given_up += 1
 
-    async def _attempt(self, fixture: Fixture, pool: Executor) -> Episode:
+    async def _attempt(self, fixture: Fixture, pool: Workers) -> Episode:
         asked, entry = self.tournament, self.tournament.games[fixture.entry]
         return await play(
             entry.id,

@@ -3,7 +3,10 @@
 import asyncio
 import os
 import random
+import signal
 import time
+from contextlib import suppress
+from pathlib import Path
 
 from arena.agent import Agent, Reply, View
 
@@ -62,6 +65,23 @@ class Suicidal(Agent):
     def act(self, view: View) -> Reply:
         if view.ply:
             os._exit(3)
+        return Reply((view.legal_actions or ("",))[0])
+
+
+class Mortal(Agent):
+    """Takes its worker process with it once: whoever finds no file there makes it, and dies."""
+
+    blocking = True
+
+    def __init__(self, target: str) -> None:
+        self.path = Path(target)
+
+    def act(self, view: View) -> Reply:
+        time.sleep(0.01)
+        if view.ply:
+            with suppress(FileExistsError):
+                self.path.touch(exist_ok=False)
+                os.kill(os.getpid(), signal.SIGKILL)
         return Reply((view.legal_actions or ("",))[0])
 
 
@@ -131,5 +151,5 @@ class Watched(Agent):
         return Reply((view.legal_actions or ("",))[0])
 
 
-_NAMES = ("counted", "dreamy", "flaky", "leaving", "moody", "remote", "slow", "stuck", "suicidal", "watched")
+_NAMES = ("counted", "dreamy", "flaky", "leaving", "moody", "mortal", "remote", "slow", "stuck", "suicidal", "watched")
 PLAYERS = {name: f"tests.tournaments.players:{name.title()}" for name in _NAMES}

@@ -4,7 +4,6 @@ import signal
 import threading
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from arena.tournaments.report import board
 from arena.tournaments.runner import Aborted, Refused, Tally, _Recorder, _Run, run
 from arena.tournaments.schedule import Fixture
 from arena.tournaments.store import GameRow, Store, StoreError
+from arena.workers import Workers
 from tests.tournaments.players import Counted, Flaky, Watched
 
 PLAIN: dict[str, Any] = {"games": ["TicTacToe", "KuhnPoker"], "agents": ["random", "first"], "blocks": 3}
@@ -159,7 +159,7 @@ def test_a_search_that_never_ends_does_not_hold_the_run(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_dies_makes_its_games_void_and_no_more(tmp_path: Path) -> None:
-    with pytest.raises(Aborted, match="BrokenProcessPool"):
+    with pytest.raises(Aborted, match="WorkerDied"):
         play(
             tmp_path,
             games=["TicTacToe"],
@@ -168,6 +168,23 @@ def test_a_worker_that_dies_makes_its_games_void_and_no_more(tmp_path: Path) -> 
             concurrency=2,
             workers=1,
         )
+
+
+def test_one_killed_worker_costs_one_attempt(tmp_path: Path) -> None:
+    agents = [f"mortal:{tmp_path / 'died'}", "mcts?simulations=2"]
+    tally = play(tmp_path, games=["TicTacToe"], agents=agents, blocks=16, concurrency=32, workers=2)
+    assert (tally.finished, tally.voids, tally.given_up) == (32, 1, 0)
+    (reason,) = tally.reasons
+    assert reason == "WorkerDied: a worker process ended before it answered (SIGKILL, out of memory?)"
+
+
+def test_only_the_search_that_overruns_forfeits(tmp_path: Path) -> None:
+    agents = [{"spec": "mcts?seconds=3", "name": "slow"}, "mcts?simulations=5", "mcts?simulations=6"]
+    change: dict[str, Any] = {"games": ["ConnectFour"], "agents": agents, "workers": 1, "turn_seconds": 0.5}
+    tally = play(tmp_path, **change, blocks=1)
+    assert (tally.finished, tally.voids) == (6, 0)
+    forfeited = [row.agents[at] for row in rows(tmp_path) for at in row.forfeits]
+    assert forfeited == [1] * 4
 
 
 def test_answers_that_are_timed_do_not_wait_for_workers(tmp_path: Path) -> None:
@@ -285,7 +302,7 @@ def test_agents_are_closed_when_another_cannot_be_made(tmp_path: Path) -> None:
 @pytest.mark.parametrize("game", ["SecretMafia", "TicTacToe", "RockPaperScissors", "Arithmetic", "LiarsDice?players=4"])
 def test_preflight_asks_one_seat(game: str, tmp_path: Path) -> None:
     asked = parse({"games": [game], "agents": ["random", "first"], "blocks": 1, "referee": {"retries": 3}})
-    with Store.resume(tmp_path, asked) as store, ThreadPoolExecutor(1) as pool:
+    with Store.resume(tmp_path, asked) as store, Workers(1) as pool:
         asyncio.run(_Run(asked, store, redo_void=False)._probe(asked.games[0], Counted(), pool))
     assert Counted.asked == 1
 
