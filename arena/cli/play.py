@@ -1,5 +1,9 @@
 """`arena play`: sit down at a game in the terminal."""
 
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from threading import Timer
 from typing import Any
 
 import click
@@ -7,9 +11,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from arena.agent import Agent, Reply, View
-from arena.cli.errors import plain
+from arena.agent import Agent, AgentInfo, Reply, View
+from arena.agents.human import LEFT, HumanAgent
+from arena.cli.errors import Failure, plain
 from arena.cli.options import parse_options
+from arena.cli.result import outcome, points
 from arena.episode import Episode, Writer
 from arena.game import Game
 from arena.match import play_sync
@@ -20,22 +26,35 @@ __all__ = ["play"]
 
 _RETRIES = 100  # a person may slip as often as they like
 _LONGEST = 200  # characters of an action that are announced
+_SEEDS = 100_000  # one of so many is drawn: short enough to type
+_PATIENCE = 1.0  # seconds after which it is said that somebody thinks
 
 
 class _Announced(Agent):
-    """Says aloud what another agent plays, where everybody may know it."""
+    """Says aloud what another agent plays, where everybody may know it, and keeps the moves."""
 
-    def __init__(self, agent: Agent, console: Console, referee: Referee) -> None:
+    def __init__(
+        self, agent: Agent, console: Console, referee: Referee, moves: list[str] | None = None, *, aloud: bool = True
+    ) -> None:
         self.agent, self.console, self.referee, self.name = agent, console, referee, agent.name
+        self.moves, self.aloud = [] if moves is None else moves, aloud
 
     def act(self, view: View) -> Reply:
         """See `Agent.act`."""
-        reply = self.agent.act(view)
+        with _thinking(self.console, f"player {view.player} ({plain(self.name)})", self.agent.blocking):
+            reply = self.agent.act(view)
         if not isinstance(reply, Reply):
             raise TypeError(f"agent {self.name!r} answers asynchronously, which `arena play` does not support yet")
-        who = (f"player {view.player} ({plain(self.name)})", "bold")
-        self.console.print(Text.assemble(who, f" {self._said(view, reply)}\n"))
+        said, who = self._said(view, reply), f"player {view.player} ({plain(self.name)})"
+        if said.startswith("plays "):
+            self.moves.append(f"{who} {said}")
+        if self.aloud:
+            self.console.print(Text.assemble((who, "bold"), f" {said}\n"))
         return reply
+
+    def info(self) -> AgentInfo:
+        """See `Agent.info`."""
+        return self.agent.info()
 
     def _said(self, view: View, reply: Reply) -> str:
         """What the referee reads in the reply, never the reply itself: it may be long, and meant to deceive."""
@@ -43,6 +62,23 @@ class _Announced(Agent):
         if reply.truncated or reading.action is None:
             return f"is not understood: {_short(reading.reason or 'the reply was cut off')}"
         return f"plays {_short(reading.action)}"
+
+
+@contextmanager
+def _thinking(console: Console, who: str, slow: bool) -> Iterator[None]:
+    """Say that somebody thinks, once it takes long, as long as it takes."""
+    if not slow or not console.is_terminal:
+        yield
+        return
+    status = console.status(f"{escape(who)} is thinking")
+    timer = Timer(_PATIENCE, status.start)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()  # it may be about to start the status
+        status.stop()
 
 
 def _short(text: str) -> str:
@@ -55,12 +91,17 @@ def _short(text: str) -> str:
 @click.option("--against", multiple=True, default=("random",), show_default=True, metavar="SPEC",
               help="Who holds the other seats; once for all, or once for each.")  # fmt: skip
 @click.option("--option", "-o", "options", multiple=True, metavar="KEY=VALUE", help="An option of the game.")
-@click.option("--seed", default=0, show_default=True, help="The deal; the same seed is the same game.")
-@click.option("--record", type=click.Path(dir_okay=False, writable=True), metavar="FILE",
-              help="Append the game to a .jsonl or .jsonl.zst file.")  # fmt: skip
+@click.option("--seed", type=int, help="The deal; the same seed is the same game. Drawn and told if not given.")
+@click.option("--record", metavar="FILE", help="Append the game to a .jsonl or .jsonl.zst file.")
 @click.option("--watch", is_flag=True, help="Nobody sits down: --against holds every seat.")
 def play(
-    game: str, seat: int, against: tuple[str, ...], options: tuple[str, ...], seed: int, record: str | None, watch: bool
+    game: str,
+    seat: int,
+    against: tuple[str, ...],
+    options: tuple[str, ...],
+    seed: int | None,
+    record: str | None,
+    watch: bool,
 ) -> None:
     """Play GAME in the terminal.
 
@@ -71,22 +112,45 @@ def play(
     arena play TicTacToe --watch --against minimax --against random
     """
     console, referee = Console(highlight=False), Referee(retries=_RETRIES)
+    drawn = secrets.randbelow(_SEEDS) if seed is None else seed
     try:
-        given = parse_options(options)
-        position = make_game(game, seed, given)
+        given, game_id = parse_options(options), canonical(game)
+        position = make_game(game_id, drawn, given)
         agents = _seats(position, seat, against, watch)
-        if watch or position.perfect_information:
-            agents = [agent if agent.name == "human" else _Announced(agent, console, referee) for agent in agents]
-        episode = play_sync(canonical(game), agents, seed, given, referee)
+        with console.status("trying out the other players") if console.is_terminal else ExitStack():
+            _try_out(game_id, agents, drawn, given)
+        with _recording(record) as out:
+            if seed is None:
+                console.print(f"seed {drawn}: --seed {drawn} plays it again\n", style="dim")
+            held = _at_the_table(position, agents, console, referee, None if watch else seat)
+            episode = play_sync(game_id, held, drawn, given, referee)
+            if out is not None:
+                out.write(episode)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     except KeyboardInterrupt:
         raise click.Abort from None
-    _report(console, episode, None if watch else seat)
+    _report(console, position, episode, None if watch else seat)
     if record is not None:
-        with Writer(record) as out:
-            out.write(episode)
-        console.print(f"recorded in {escape(record)}", style="dim")
+        console.print(f"recorded in {escape(plain(record))}", style="dim")
+    if episode.outcome == "void" and not _left(episode):
+        raise Failure(f"no result: {episode.reason}")
+
+
+@contextmanager
+def _recording(path: str | None) -> Iterator[Writer | None]:
+    """The file, open before the first move: nobody plays a game that cannot be kept. Raises ValueError."""
+    if path is None:
+        yield None
+        return
+    if not path.endswith((".jsonl", ".jsonl.zst")):
+        raise ValueError(f"--record {path}: allowed are names that end in .jsonl or .jsonl.zst")
+    try:
+        out = Writer(path)
+    except OSError as error:
+        raise ValueError(f"--record {path} cannot be written: {error.strerror or error}") from None
+    with out:
+        yield out
 
 
 def _seats(position: Game, seat: int, against: tuple[str, ...], watch: bool) -> list[Agent]:
@@ -95,7 +159,8 @@ def _seats(position: Game, seat: int, against: tuple[str, ...], watch: bool) -> 
         raise ValueError(f"--seat {seat}: {type(position).__name__} has seats 0 to {players - 1}")
     others = players if watch else players - 1
     if len(against) not in (1, others):
-        raise ValueError(f"{len(against)} agents were given with --against; give one, or {others}")
+        several = f" or {others}" if others > 1 else ""
+        raise ValueError(f"{len(against)} agents were given with --against; give 1{several}")
     names = against * others if len(against) == 1 else against
     held = [make_agent(name) for name in names]
     if not watch:
@@ -103,13 +168,52 @@ def _seats(position: Game, seat: int, against: tuple[str, ...], watch: bool) -> 
     return held
 
 
-def _report(console: Console, episode: Episode, seat: int | None) -> None:
+def _try_out(game_id: str, agents: list[Agent], seed: int, options: Mapping[str, Any]) -> None:
+    """Every agent but people makes a first move, so that a game does not break off later. Raises ValueError."""
+    position = make_game(game_id, seed, options)
+    first = min(position.to_act(), default=0)
+    for name, agent in {agent.name: agent for agent in agents if not isinstance(agent, HumanAgent)}.items():
+        seated: list[str | Agent] = ["random"] * position.players
+        seated[first] = agent
+        tried = play_sync(game_id, seated, seed, options, max_turns=1)
+        if tried.outcome == "void":
+            raise ValueError(f"{name} cannot play {game_id} here: {tried.reason.removeprefix('ValueError: ')}")
+
+
+def _at_the_table(
+    position: Game, agents: list[Agent], console: Console, referee: Referee, seat: int | None
+) -> list[Agent]:
+    """The agents as they play here: people have the rules before them; moves are told where the game does not."""
+    known = position.perfect_information and len(position.to_act()) == 1
+    events = type(position).events is not Game.events
+    moves: list[str] = []
+    for player, agent in enumerate(agents):
+        if isinstance(agent, HumanAgent):
+            agent.moves = moves
+            agent.welcome(position.rules(player))
+    if not known and seat is not None:
+        return agents
+    aloud = seat is None or not events
+    return [
+        _Announced(agent, console, referee, moves, aloud=aloud and not isinstance(agent, HumanAgent))
+        for agent in agents
+    ]
+
+
+def _left(episode: Episode) -> bool:
+    return episode.reason.startswith(f"AgentError: {LEFT}")
+
+
+def _report(console: Console, position: Game, episode: Episode, seat: int | None) -> None:
     if episode.outcome == "void":
-        console.print(f"\nno result: {escape(plain(episode.reason))}", style="yellow")
+        if _left(episode):
+            console.print("\nYou left the table; no result.")
         return
-    shown: dict[str, Any] = {"style": "bold"}
-    console.print(f"\n{escape(episode.final[seat or 0])}")
-    for player, earned in enumerate(episode.returns or ()):
+    returns = episode.returns or ()
+    console.print(f"\n{escape(episode.final[seat or 0])}\n")
+    console.print(outcome(position, returns, seat), style="bold")
+    for player, earned in enumerate(returns if position.players > 1 else ()):
         you = " (you)" if player == seat else ""
         forfeit = " by forfeit" if player in episode.forfeits else ""
-        console.print(f"player {player}, {escape(episode.seats[player].agent)}{you}: {earned:+g}{forfeit}", **shown)
+        name = escape(plain(episode.seats[player].agent))
+        console.print(f"player {player}, {name}{you}: {points(position, earned)}{forfeit}")

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import pytest
 from rich.console import Console
 
+from arena.agent import Agent
 from arena.agents.human import HumanAgent
 from arena.match import play_sync
 from arena.referee import Referee
+from arena.registry import make_game
 
 
 class Typed(HumanAgent):
@@ -30,9 +32,12 @@ class Typed(HumanAgent):
         return line
 
 
-def played(*lines: str, game: str = "TicTacToe-v0", other: str = "first") -> tuple[Typed, str]:
+def played(
+    *lines: str, game: str = "TicTacToe-v0", other: str = "first", options: dict[str, object] | None = None
+) -> tuple[Typed, str]:
     person = Typed(*lines)
-    episode = play_sync(game, [person, other], 1, referee=Referee(retries=20))
+    seated: list[str | Agent] = [person, other]
+    episode = play_sync(game, seated[: make_game(game, 1, options).players], 1, options, Referee(retries=20))
     return person, f"{episode.outcome} {episode.returns} {episode.reason}"
 
 
@@ -51,14 +56,27 @@ def test_a_slip_is_told_and_costs_nothing() -> None:
     shown = person.out.getvalue()
     assert "Not accepted: write the number of a free square" in shown
     assert "square 3 is taken" in shown
+    assert "Try again" not in shown
 
 
-def test_commands_are_answered_without_a_move() -> None:
-    person, result = played("?", "rules", "history", "help", "", "3", "5", "7")
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_commands_are_answered_without_a_move(slash: str) -> None:
+    commands = [slash + word for word in ("?", "rules", "history", "help")]
+    person, result = played(*commands, "", "3", "5", "/history", "7")
     assert result.startswith("terminated (1.0, -1.0)")
     shown = person.out.getvalue()
     assert shown.count("3 x 3") == 2
-    assert "nothing has happened yet" in shown
+    assert shown.count("nothing has happened yet") == 1
+    assert "there is nothing to tell beyond the position" in shown
+    assert "/quit" in shown
+
+
+def test_a_mistyped_command_is_no_action() -> None:
+    person, result = played("/quti", "/", "42", game="Arithmetic-v0")
+    assert result.startswith("terminated (0.0,)")
+    assert (
+        "there is no command /quti. Write an action, or a command: /? (legal actions), /rules" in person.out.getvalue()
+    )
 
 
 def test_history_shows_what_happened() -> None:
@@ -66,17 +84,55 @@ def test_history_shows_what_happened() -> None:
     assert "liar" in person.out.getvalue()
 
 
-@pytest.mark.parametrize("leave", [("quit",), ("3", "exit"), ()])
+def test_in_open_text_only_the_slash_makes_a_command() -> None:
+    """A negotiation ends by its own action `quit`, and everything may be said."""
+    _, result = played("quit", game="Negotiation-v0")
+    assert result.startswith("terminated (0.0, 0.0)")
+    _, result = played("/quit", game="Negotiation-v0")
+    assert result.startswith("void")
+    person, result = played("rules", "?", "history", "//quit", "cooperate", "/quit", game="IteratedPrisonersDilemma-v0",
+                            options={"talk": 4, "rounds": 2})  # fmt: skip
+    said = [line.partition("Player 0: ")[2] for line in person.out.getvalue().splitlines() if "Player 0: " in line]
+    assert said == ['"rules"', '"?"', '"history"', '"/quit"']
+    assert result.startswith("void")
+
+
+def test_an_action_goes_before_a_command_without_a_slash() -> None:
+    _, result = played("quit", game="Negotiation-v0", options={"talk": False})
+    assert result.startswith("terminated (0.0, 0.0)")
+    person, _ = played("help", "/quit", game="Wordle-v0", options={"length": 4})
+    assert "Guess 1: help" in person.out.getvalue()
+    person, _ = played("/?", "/quit", game="Negotiation-v0")
+    assert "there is no list here" in person.out.getvalue()
+
+
+@pytest.mark.parametrize("leave", [("quit",), ("3", "exit"), ("/quit",), ()])
 def test_leaving_is_void_not_lost(leave: tuple[str, ...]) -> None:
     _, result = played(*leave)
     assert result.startswith("void None AgentError: the player left the table")
 
 
-def test_long_lists_are_shown_only_when_asked() -> None:
-    person, _ = played("?", "quit", game="LiarsDice-v0")
+def test_of_long_lists_a_part_is_shown_when_asked() -> None:
+    person, _ = played("?", "/? 9 x", "/? zz", "nonsense", "quit", game="LiarsDice-v0")
     shown = person.out.getvalue()
-    assert "actions, ? lists them" in shown
-    assert "10 x 6" in shown
+    assert shown.count("legal: 60 actions, /? lists them") == 2  # at first, and after a slip
+    assert "4 x 2 and 40 more, 60 in all (/? TEXT searches)" in shown
+    assert "legal: 9 x 1, 9 x 2, 9 x 3, 9 x 4, 9 x 5, 9 x 6\n" in shown
+    assert "no legal action has 'zz' in it" in shown
+    assert "10 x 6" not in shown
+
+
+def test_thousands_of_words_are_never_listed() -> None:
+    person, _ = played("?", "xxxxx", "/quit", game="Wordle-v0")
+    assert "Not accepted: write one English word of 5 letters" in person.out.getvalue()
+    assert len(person.out.getvalue()) < 3_000
+
+
+def test_rules_are_told_once_even_if_before_the_first_move() -> None:
+    person = Typed("3", "5", "7")
+    person.welcome(make_game("TicTacToe-v0", 0).rules(0))
+    play_sync("TicTacToe-v0", [person, "first"], 1)
+    assert person.out.getvalue().count("3 x 3") == 1
 
 
 def test_text_of_others_is_not_markup() -> None:

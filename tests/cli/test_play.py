@@ -1,13 +1,14 @@
 """`arena play`, typed at through standard input."""
 
 import io
+import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from arena.agent import Agent, Reply, View
+from arena.agent import Agent, AgentInfo, Reply, View
 from arena.cli.main import cli
 from arena.cli.options import games_named, parse_options
 from arena.cli.play import _Announced
@@ -26,8 +27,7 @@ def test_a_game_is_won_and_recorded(tmp_path: Path) -> None:
     done = played(*args, typed="9\n3\n6\n")
     assert done.exit_code == 0, done.output
     assert "player 1 (first) plays 1" in done.output
-    assert "player 0, human (you): +1" in done.output
-    assert "player 1, first: -1" in done.output
+    assert "You win.\nplayer 0, human (you): +1\nplayer 1, first: -1\n" in done.output
     (episode,) = read(record)
     assert replay(episode).returns() == (1.0, -1.0)
     played(*args, typed="9\n3\n6\n")
@@ -47,16 +47,109 @@ def test_a_wrong_word_is_told_and_forgiven() -> None:
     assert "human (you): +1" in done.output
 
 
-def test_leaving_is_no_result() -> None:
-    done = played("Chess", typed="quit\n")
+@pytest.mark.parametrize("typed", ["quit\n", "/quit\n", ""])
+def test_leaving_is_no_result(typed: str) -> None:
+    done = played("Chess", typed=typed)
     assert done.exit_code == 0
-    assert "no result: AgentError: the player left the table" in done.output
+    assert done.output.endswith("You left the table; no result.\n")
+    assert "Error" not in done.output
+
+
+class Breaks(Agent):
+    """Fails at its second move."""
+
+    def act(self, view: View) -> Reply:
+        if view.ply > 1:
+            raise KeyError("lost")
+        return Reply((view.legal_actions or ("",))[0])
+
+
+def test_a_game_that_breaks_off_is_a_failure_and_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(AGENTS, "breaks", f"{__name__}:Breaks")
+    done = played("TicTacToe", "--against", "breaks", "--record", str(tmp_path / "x.jsonl"), typed="9\n8\n")
+    assert done.exit_code == 1
+    assert done.stderr == "arena: no result: KeyError: 'lost'\n"
+    assert next(read(tmp_path / "x.jsonl")).outcome == "void"
+
+
+@pytest.mark.parametrize("watch", [False, True])
+def test_an_agent_that_cannot_play_is_refused_before_the_game(watch: bool) -> None:
+    done = played("LiarsDice", "--against", "minimax", *["--watch"] * watch)
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(
+        "arena: minimax cannot play LiarsDice-v0 here: minimax cannot play LiarsDice: it needs"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("games.txt", "allowed are names that end in .jsonl or .jsonl.zst"),
+        ("file/games.jsonl", "cannot be written"),
+        ("folder.jsonl", "cannot be written: Is a directory"),
+    ],
+)
+def test_a_record_that_cannot_be_written_is_refused_before_the_game(tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "folder.jsonl").mkdir()
+    done = played("TicTacToe", "--record", str(tmp_path / name), typed="9\n")
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert said in done.stderr
+
+
+def test_a_seed_is_drawn_and_told() -> None:
+    first = played("LiarsDice", typed="/quit\n").output
+    found = re.match(r"seed (\d{1,5}): --seed \1 plays it again\n", first)
+    assert found
+    again = played("LiarsDice", "--seed", found[1], typed="/quit\n").output
+    assert first.endswith(again)
+    seeds = {played("LiarsDice", typed="/quit\n").output.split(":")[0] for _ in range(5)}
+    assert len(seeds) > 1
+
+
+def test_rules_come_before_the_first_move_of_anybody() -> None:
+    done = played("TicTacToe", "--seat", "1", "--against", "first", typed="5\n/quit\n").output
+    assert done.index("On your turn write") < done.index("player 0 (first) plays 1")
+    assert done.count("On your turn write") == 1
+
+
+def test_a_move_that_the_game_tells_is_not_told_twice() -> None:
+    done = played("Chess", "--seat", "1", "--against", "scripted:e2e4", typed="/quit\n").output
+    assert done.count("e2e4") == 2  # the example of the rules, and the event
+    watched = played("Chess", "--watch", "--against", "scripted:f2f3|g2g4", "--against", "scripted:e7e5|d8h4").output
+    assert "player 1 (scripted:e7e5|d8h4) plays d8h4" in watched
+    assert "Player 1 wins." in watched
+
+
+def test_the_moves_are_the_history_where_a_game_keeps_none() -> None:
+    done = played("TicTacToe", "--against", "first", typed="9\n/history\n/quit\n").output
+    assert "player 0 (human) plays 9\nplayer 1 (first) plays 1\n" in done.split("/quit")[-1]
+
+
+class Clerk(Agent):
+    """Asks for what the record says of it."""
+
+    def act(self, view: View) -> Reply:
+        return Reply((view.legal_actions or ("",))[0])
+
+    def info(self) -> AgentInfo:
+        return AgentInfo(model="clerk-1")
+
+
+def test_a_record_keeps_what_an_agent_says_of_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(AGENTS, "clerk", f"{__name__}:Clerk")
+    played("TicTacToe", "--watch", "--against", "clerk", "--record", str(tmp_path / "x.jsonl"))
+    assert [seat.policy.model for seat in next(read(tmp_path / "x.jsonl")).seats] == ["clerk-1"] * 2
 
 
 def test_secret_moves_are_not_announced() -> None:
-    done = played("RockPaperScissors", "--against", "scripted:rock", typed="paper\n")
-    assert "plays rock" not in done.output.split("player 0>")[0]
-    assert "human (you): +1" in done.output
+    for seat in "01":
+        done = played("RockPaperScissors", "--seat", seat, "--against", "scripted:rock", typed="paper\n")
+        assert "plays rock" not in done.output
+        assert "human (you): +1" in done.output
 
 
 class Deceiver(Agent):
@@ -117,7 +210,8 @@ def test_nobody_need_sit_down() -> None:
         (["Ches"], "Did you mean 'Chess-v0'?"),
         (["Chess", "--seat", "2"], "Chess has seats 0 to 1"),
         (["Chess", "--against", "mtcs"], "Did you mean 'mcts'?"),
-        (["Chess", "--against", "random", "--against", "first"], "give one"),
+        (["Chess", "--against", "random", "--against", "first"], "2 agents were given with --against; give 1\n"),
+        (["LiarsDice", "-o", "players=4", "--against", "first", "--against", "first"], "give 1 or 3\n"),
         (["Chess", "-o", "fen"], "write key=value"),
         (["Chess", "-o", "fem=x"], "Did you mean 'fen'?"),
         (["Chess", "--seed", "-1"], "allowed are 0"),
