@@ -16,7 +16,19 @@ import msgspec
 from arena.game import Action, Event, Game, Player, replace
 from arena.text import clean
 
-__all__ = ["LEAST", "Agent", "AgentError", "AgentInfo", "Call", "HouseAgent", "Reply", "View", "cleaned", "seat_rng"]
+__all__ = [
+    "LEAST",
+    "NO_INFO",
+    "Agent",
+    "AgentError",
+    "AgentInfo",
+    "Call",
+    "HouseAgent",
+    "Reply",
+    "View",
+    "cleaned",
+    "seat_rng",
+]
 
 
 class AgentError(RuntimeError):
@@ -168,7 +180,8 @@ class View(msgspec.Struct):
         return self.game.fallback(self.player)
 
 
-_NO_INFO = AgentInfo()
+NO_INFO = AgentInfo()
+"""Of an agent that has nothing to add to its name."""
 
 
 class Agent(ABC):
@@ -187,7 +200,7 @@ class Agent(ABC):
 
     def info(self) -> AgentInfo:
         """What the record says of the policy; asked once at the end of each episode."""
-        return _NO_INFO
+        return NO_INFO
 
     def close(self) -> Awaitable[None] | None:
         """Let go of connections or processes, at once or awaitably."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from arena.game import Game, LiveGame
+from arena.referee import Referee
 from arena.registry import frozen, load, make_game
 from arena.version import __version__
 
@@ -35,6 +36,8 @@ class Deal(NamedTuple):
     scored: bool
     """It names parts of a reward."""
     live: bool
+    ends: bool
+    """One forfeit ends it."""
     versions: dict[str, str]
     """Of all packages that could alter its play."""
 
@@ -79,5 +82,6 @@ def _deal(game: str | type[Game], encoded: bytes) -> Deal:
         talks=kind.events is not Game.events,
         scored=kind.scores is not Game.scores,
         live=live,
+        ends=Referee.ends(first),
         versions=versions_of(kind),
     )

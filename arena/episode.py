@@ -79,7 +79,7 @@ class Turn(msgspec.Struct, omit_defaults=True, gc=False):
     """Link of the chain over (previous link, seat, events and observation, action)."""
 
 
-class Seat(msgspec.Struct, omit_defaults=True, gc=False):
+class Seat(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Who sat there, and with what."""
 
     agent: str

@@ -276,6 +276,8 @@ def _check_type(what: str, value: Any, parameter: inspect.Parameter) -> None:
 def _kinds(parameter: inspect.Parameter) -> tuple[type, ...]:
     """The types an option may have; none: any."""
     annotation, default = parameter.annotation, parameter.default
+    if annotation in (Any, object):
+        return ()
     members = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
     kinds = tuple([get_origin(member) or member for member in members])
     if annotation is not inspect.Parameter.empty and all(isinstance(kind, type) for kind in kinds):

@@ -85,6 +85,10 @@ def test_replay_gives_the_final_position() -> None:
     assert final.returns() == episode.returns
 
 
+def seat(episode: Episode, **changes: str) -> None:
+    episode.seats = (msgspec.structs.replace(episode.seats[0], **changes), *episode.seats[1:])
+
+
 TAMPER: dict[str, Callable[[Episode, Turn], object]] = {
     "action": lambda episode, turn: setattr(turn, "action", "2 x 2" if turn.action != "2 x 2" else "2 x 3"),
     "observation": lambda episode, turn: setattr(turn, "observation", turn.observation + "~"),
@@ -93,8 +97,8 @@ TAMPER: dict[str, Callable[[Episode, Turn], object]] = {
     "events": lambda episode, turn: setattr(turn, "events", (*turn.events[:-1], "Nothing happened.")),
     "reward": lambda episode, turn: setattr(turn, "reward", turn.reward + 0.5),
     "legal": lambda episode, turn: setattr(turn, "legal", 1000),
-    "rules": lambda episode, turn: setattr(episode.seats[0], "rules", "another"),
-    "role": lambda episode, turn: setattr(episode.seats[0], "role", "Mafia"),
+    "rules": lambda episode, turn: seat(episode, rules="another"),
+    "role": lambda episode, turn: seat(episode, role="Mafia"),
     "options": lambda episode, turn: setattr(episode, "options", {"players": 99}),
     "seed": lambda episode, turn: setattr(episode, "seed", episode.seed + 1),
     "env": lambda episode, turn: setattr(episode, "env", "TicTacToe-v0"),
