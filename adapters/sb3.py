@@ -39,8 +39,12 @@ class SB3Agent(Agent):
     """Plays a saved model: `sb3:path/to/model.zip?algorithm=MaskablePPO`.
 
     The model must have been trained on the numeric face of the same game with the same options, and `history="full"`
-    where the game has no features. `deterministic`: the likeliest action, else one drawn from torch's generator.
-    Raises ValueError for an unknown algorithm or a missing model.
+    where the game has no features. Raises ValueError for an unknown algorithm or a missing model.
+
+    Options:
+        target: the path of the saved model
+        algorithm: the class that trained it, such as MaskablePPO or PPO
+        deterministic: true or false; true: the likeliest action, false: one drawn from torch's generator
     """
 
     name = "sb3"

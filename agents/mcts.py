@@ -18,9 +18,13 @@ _CANDIDATES = 12  # sampled actions of a seat whose legal actions are open text
 
 
 class MCTSAgent(Agent):
-    """Searches `simulations` playouts a move, or for `seconds` where that is given (then play is not repeatable).
+    """Monte-Carlo tree search: plays games out at random and follows what went well. It plays every game.
 
-    `c`: exploration, for returns scaled to [0, 1]. `plies`: the longest playout; a cut one counts as it stands.
+    Options:
+        simulations: games played out for a move, 1 or more; ignored where seconds are given
+        seconds: thinking time of a move, above 0 (then play is not repeatable); None: simulations count
+        c: how much it explores what it has tried seldom, 0 or more, for returns scaled to 0 to 1
+        plies: the longest game it plays out, 1 or more; one that is cut counts as it stands
     """
 
     name = "mcts"

@@ -17,10 +17,13 @@ class _OutOfNodesError(Exception):
 
 
 class MinimaxAgent(Agent):
-    """For two-seat zero-sum games of turns without hidden information or chance.
+    """Looks ahead for the best move against the best reply, in zero-sum games of two with turns and nothing hidden.
 
-    `nodes`: positions looked at per move; `depth`: plies at most. Beyond the horizon a position counts as even;
-    among equally good moves one is drawn from the seat's generator.
+    Beyond the horizon a position counts as even; among equally good moves one is drawn by lot.
+
+    Options:
+        nodes: positions looked at for a move, 1 or more
+        depth: moves it looks ahead at most, 1 or more
     """
 
     name = "minimax"

@@ -33,9 +33,10 @@ class FirstAgent(Agent):
 
 
 class ScriptedAgent(Agent):
-    """Says its lines in turn, one a move, then begins again.
+    """Says its lines in turn, one a move, then begins again: `scripted:4|3|5`.
 
-    `target`: the lines, separated by `|`, as in `scripted:4|3|5`.
+    Options:
+        target: the lines, separated by |
     """
 
     name = "scripted"

@@ -4,10 +4,12 @@
 """
 
 import inspect
+import re
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from arena.cli.catalogue import meanings, summary, type_of
 from arena.game import Game
 from arena.registry import game_ids, load, make_game, options_of
 from arena.text import transcript
@@ -38,8 +40,14 @@ def pages(changelog: str) -> dict[str, str]:
 
 def index() -> str:
     """A table of all games."""
-    rows = [f"| [{i}]({i}.md) | {_seats(load(i))} | {_tags(load(i))} | {_summary(load(i))} |" for i in game_ids()]
-    return "\n".join(["# Games", "", "| id | players | tags | |", "|---|---|---|---|", *rows, ""])
+    return "\n".join(["# Games", "", "| id | players | what it is |", "|---|---|---|", *map(_row, game_ids()), ""])
+
+
+def _row(game_id: str) -> str:
+    """Three columns, so that a phone has room for them."""
+    cls = load(game_id)
+    seats = _seats(cls).partition(" ")[0] + " or more" * ("players" in options_of(cls))
+    return f"| [{_breakable(game_id)}]({game_id}.md) | {seats} | {_cell(summary(cls))}<br><small>{_tags(cls)}</small> |"
 
 
 def page(game_id: str, changelog: str) -> str:
@@ -47,7 +55,8 @@ def page(game_id: str, changelog: str) -> str:
     cls, game = load(game_id), make_game(game_id, SEED)
     parts = [
         f"# {game_id}",
-        inspect.getdoc(inspect.getmodule(cls)) or "",
+        summary(cls),
+        *_sources(cls),
         _facts(game_id, game),
         "## Options",
         _options(cls),
@@ -95,9 +104,19 @@ def _facts(game_id: str, game: Game) -> str:
     return "\n".join(["| with default options | |", "|---|---|", *(f"| {k} | {v} |" for k, v in facts.items())])
 
 
+def _sources(cls: type[Game]) -> list[str]:
+    """The paragraphs of the module's docstring that say where the rules come from."""
+    about = inspect.getdoc(inspect.getmodule(cls)) or ""
+    return [part for part in about.split("\n\n") if part.startswith(("Rules", "Payoffs"))]
+
+
 def _options(cls: type[Game]) -> str:
-    rows = [f"| `{p.name}` | `{_cell(_type(p))}` | `{_cell(repr(p.default))}` |" for p in options_of(cls).values()]
-    return "\n".join(["| option | type | default |", "|---|---|---|", *rows]) if rows else "None."
+    means = meanings(cls)
+    rows = [
+        f"| `{p.name}` | `{_cell(type_of(p))}` | `{_cell(repr(p.default))}` | {_cell(means.get(p.name, ''))} |"
+        for p in options_of(cls).values()
+    ]
+    return "\n".join(["| option | type | default | meaning |", "|---|---|---|---|", *rows]) if rows else "None."
 
 
 def _position(game: Game) -> tuple[str, ...]:
@@ -126,13 +145,9 @@ def _tags(cls: type[Game]) -> str:
     return ", ".join(cls.tags)
 
 
-def _summary(cls: type[Game]) -> str:
-    return _cell((inspect.getdoc(inspect.getmodule(cls)) or "").partition("\n")[0])
-
-
-def _type(parameter: inspect.Parameter) -> str:
-    annotation: Any = parameter.annotation
-    return getattr(annotation, "__name__", str(annotation)) if isinstance(annotation, type) else str(annotation)
+def _breakable(game_id: str) -> str:
+    """The id with places at which a narrow screen may break it."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "<wbr>", game_id)
 
 
 def _cell(text: str) -> str:

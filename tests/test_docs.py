@@ -30,12 +30,20 @@ def gallery() -> ModuleType:
     return module
 
 
+def _cells(page: str, option: str) -> list[str]:
+    """The row of an option in the table."""
+    row = next(line for line in page.splitlines() if line.startswith(f"| `{option}` |"))
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
+
+
 @pytest.mark.parametrize("game_id", game_ids())
 def test_a_page_tells_rules_options_and_a_position(gallery: ModuleType, game_id: str) -> None:
     page = gallery.page(game_id, "")
     assert page.startswith(f"# {game_id}\n")
     assert make_game(game_id, gallery.SEED).rules(0) in page
-    assert all(f"| `{option}` |" in page for option in options_of(load(game_id)))
+    told = {name: _cells(page, name) for name in options_of(load(game_id))}
+    assert all(len(cells) == 4 and len(cells[3]) > 10 for cells in told.values()), told
+    assert not re.search(r"rng|ValueError|:class:|bitboard|9-bit", page.partition("## A position")[0])
     assert f'gym.make("arena/{game_id}")' in page
     assert "What player " in page
     assert f"**{game_id}**" in page
@@ -44,8 +52,11 @@ def test_a_page_tells_rules_options_and_a_position(gallery: ModuleType, game_id:
 
 def test_every_game_is_in_the_table(gallery: ModuleType) -> None:
     rows = [line for line in gallery.index().splitlines() if line.startswith("| [")]
-    assert [row.partition("]")[0].removeprefix("| [") for row in rows] == list(game_ids())
-    assert {row.count("|") - row.count("\\|") for row in rows} == {5}
+    assert [row.partition("]")[0].removeprefix("| [").replace("<wbr>", "") for row in rows] == list(game_ids())
+    assert "Iterated<wbr>Prisoners<wbr>Dilemma-v0" in gallery.index()  # no word too wide for a phone
+    assert {row.count("|") - row.count("\\|") for row in rows} == {4}
+    assert all(re.search(r"\| \d+( or more)? \| \w.+\.<br><small>[\w, ]+</small> \|$", row) for row in rows)
+    assert not re.search("[Bb]itboard|9-bit|python-chess", gallery.index())
 
 
 def test_pages_are_the_same_every_time(gallery: ModuleType) -> None:

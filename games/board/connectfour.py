@@ -1,8 +1,9 @@
 """Connect Four on two bitboards; the board's text is kept beside them, one letter changed a move.
 
 Rules: Allis, *A Knowledge-based Approach of Connect-Four* (1988), ch. 2. Positions are counted by Tromp (OEIS
-A212693), and OpenSpiel `connect_four` is the oracle in the tests. The bitboards are those of Tromp's Fhourstones,
-laid by rows.
+A212693), and OpenSpiel `connect_four` is the oracle in the tests.
+
+The bitboards are those of Tromp's Fhourstones, laid by rows.
 """
 
 from dataclasses import dataclass

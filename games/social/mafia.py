@@ -57,7 +57,7 @@ After day {days} without a winner the game is a draw.
 Write the action alone and nothing else; in a vote it may look like this.
 For example: vote {example}
 The winning team gets +1 each, dead or alive, the others -1; a draw is 0."""
-TALK = """By day all alive speak in turn, {rounds}: whatever you write then, at most {limit} characters, all read. \
+TALK = """By day all alive speak in turn, {rounds}: what you write then, at most {limit} characters, all read. \
 The first to speak changes from day to day.
 """
 OVER = {"Village": "The Village wins.", "Mafia": "The Mafia win.", "draw": "The days are over: a draw."}
