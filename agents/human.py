@@ -16,7 +16,7 @@ LEFT = "the player left the table"
 _MANY = 20  # legal actions that are listed at once
 _WORDS = {"?": "/?", "help": "/help", "rules": "/rules", "history": "/history", "quit": "/quit", "exit": "/quit"}
 """Commands that need no slash where they cannot be an action."""
-_HELP = "Write an action, or a command: /? (legal actions), /rules, /history, /help, /quit"
+_HELP = "Write an action, or /? (legal actions), /rules, /history, /help, /quit"
 _MORE = """/? TEXT lists the legal actions in which TEXT occurs.
 A text that begins with a slash is said by doubling the slash: //like this.
 Where they can be no action, ? rules history help quit do without the slash."""

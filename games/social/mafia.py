@@ -41,7 +41,7 @@ VERBS = ("kill", "protect", "investigate", "vote")
 NAMED = {verb: {**{f"{verb} {p}": p for p in range(GREATEST)}, f"{verb} nobody": NONE} for verb in VERBS}
 CHOICE = {verb: {p: text for text, p in named.items()} for verb, named in NAMED.items()}
 RULES = """Secret Mafia for {players} players, Player 0 to Player {top}. You are Player {player}.
-Roles are dealt in secret: {mafia} Mafia, who know each other, 1 Doctor, 1 Detective, {villagers} Villagers. The \
+Roles are dealt in secret: {mafia} Mafia{known}, 1 Doctor, 1 Detective, {villagers} Villagers. The \
 Village (all but the Mafia) wins when no Mafia is alive; the Mafia win when they are at least half of those alive.
 Every day begins with its night, in which these act at the same time:
 - each Mafia writes kill N, such as: kill {example}. The living player who is not Mafia named by most of them is the \
@@ -155,6 +155,7 @@ class SecretMafia(Game):
             top=self.players - 1,
             player=player,
             mafia=self.mafia,
+            known=", who know each other" if self.mafia > 1 else "",
             villagers=self.players - self.mafia - 2,
             talk=TALK.format(rounds=often, limit=MESSAGE) if self.rounds else "",
             reveal="shows their role" if self.reveal else "does not show their role",

@@ -75,7 +75,7 @@ def test_a_mistyped_command_is_no_action() -> None:
     person, result = played("/quti", "/", "42", game="Arithmetic-v0")
     assert result.startswith("terminated (0.0,)")
     assert (
-        "there is no command /quti. Write an action, or a command: /? (legal actions), /rules" in person.out.getvalue()
+        "there is no command /quti. Write an action, or /? (legal actions), /rules" in person.out.getvalue()
     )
 
 
