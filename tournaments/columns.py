@@ -49,6 +49,23 @@ class Columns(NamedTuple):
             np.array(digest, dtype=np.str_),
         )
 
+    def news(self) -> Floats:
+        """What each two-player game tells beside the others, 0 to 1, shape (games,).
+
+        Where games of one block and seating are alike move by move (repetitions between agents that a seed makes
+        the same), only the different ones count. The weight is the seating's in all blocks, so that its proportions
+        are kept: what happens often by chance weighs no less than what is rare.
+        """
+        seating = self.agents[:, 0] * (self.agents.max(initial=0) + 1) + self.agents[:, 1]
+        place = self.block * (seating.max(initial=0) + 1) + seating
+        if len(np.unique(place)) == len(place):
+            return np.ones(len(place))
+        _, play = np.unique(self.digest, return_inverse=True)
+        _, firsts = np.unique(place * len(play) + play, return_index=True)
+        different = np.bincount(seating[firsts], minlength=int(seating.max()) + 1)
+        share: Floats = different[seating] / np.bincount(seating)[seating]
+        return share
+
     def only(self, kept: Bools) -> "Columns":
         """The games that `kept` is true of."""
         return Columns(

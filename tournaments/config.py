@@ -4,20 +4,20 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from arena.agent import Agent
 from arena.game import Game
-from arena.referee import Referee
+from arena.referee import ILLEGAL, Referee
 from arena.registry import AgentSpec, canonical, make_agent, make_game, unknown
 from arena.tournaments.identity import game_terms, identities, identity
 
 __all__ = ["AgentEntry", "ConfigError", "GameEntry", "Tournament", "dump", "load", "parse"]
 
 Truncated = Literal["score", "drop"]
-_MAX_SEED = 1 << 62
+_MAX_SEED = (1 << 62) - 1
 
 
 class ConfigError(ValueError):
@@ -112,8 +112,18 @@ class Tournament(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return identities([entry.spec for entry in self.agents])
 
 
-_LEAST = {"blocks": 1, "repetitions": 1, "concurrency": 1, "workers": 0, "void_retries": 0, "seed": 0}
-_POSITIVE = ("deadline", "turn_seconds", "max_turns")
+_BLOCKS = (1, 1_000_000_000)
+_WHOLE = {
+    "blocks": _BLOCKS,
+    "repetitions": (1, 1_000_000),
+    "concurrency": (1, 100_000),
+    "workers": (0, 1_000),
+    "void_retries": (0, 1_000),
+    "max_turns": (1, 1_000_000_000),
+    "seed": (0, _MAX_SEED),
+}
+_SECONDS = ("deadline", "turn_seconds")
+_LONGEST = 1e8  # seconds
 
 
 def load(path: str | Path) -> Tournament:
@@ -148,14 +158,18 @@ def parse(data: Mapping[str, Any]) -> Tournament:
 def _converted(data: Mapping[str, Any]) -> Tournament:
     _known_keys("", data, Tournament)
     for key in ("games", "agents"):
-        if not isinstance(data.get(key), list | tuple) or not data[key]:
-            raise ConfigError(f"{key} is missing: write {key} = [{_EXAMPLE[key]}]")
+        example = f"write {key} = [{_EXAMPLE[key]}]"
+        if not data.get(key):
+            raise ConfigError(f"{key} is missing: {example}")
+        if not isinstance(data[key], list | tuple):
+            raise ConfigError(f"{key} must be a list, got {str(data[key])[:60]!r}: {example}")
     _known_keys("referee.", data.get("referee", {}), Referee)
     games = [_entry(f"games[{n}].", item, GameEntry) for n, item in enumerate(data["games"])]
     agents = [_entry(f"agents[{n}].", item, AgentEntry) for n, item in enumerate(data["agents"])]
     return msgspec.convert({**data, "games": games, "agents": agents}, Tournament)
 
 
+_CHOICES = {"truncated": get_args(Truncated), "referee.illegal": ILLEGAL}
 _EXAMPLE = {"games": '"TicTacToe-v0"', "agents": '"random", "first"'}
 
 
@@ -176,13 +190,20 @@ def _entry(where: str, item: object, struct: type[GameEntry] | type[AgentEntry])
 
 
 def _readable(error: str) -> str:
-    """msgspec's message with the place first: `blocks: expected int, got str`."""
+    """msgspec's message with the place first: `blocks: expected int, got str`; of a choice, what is allowed."""
     what, _, where = error.partition(" - at `$.")
-    return f"{where.rstrip('`') or 'config'}: {what[0].lower()}{what[1:].replace('`', '')}"
+    place = where.rstrip("`") or "config"
+    if place in _CHOICES:
+        return f"{place}={what.rpartition(' ')[2]}: allowed are {', '.join(_CHOICES[place])}"
+    return f"{place}: {what[0].lower()}{what[1:].replace('`', '')}"
 
 
 def _checked(raw: Tournament) -> Tournament:
     _check_numbers(raw)
+    _check_text("name", raw.name)
+    for agent in raw.agents:
+        _check_text("agent", agent.spec)
+        _check_text("agent name", agent.name)
     games = tuple([msgspec.structs.replace(entry, id=canonical(entry.id)) for entry in raw.games])
     agents = tuple([_named(entry) for entry in raw.agents])
     for entry in games:
@@ -190,23 +211,32 @@ def _checked(raw: Tournament) -> Tournament:
     _no_twins("game", [(entry.label, json.dumps([entry.id, entry.terms])) for entry in games])
     _no_twins("agent", [_player(entry) for entry in agents])
     for number, entry in enumerate(games):
-        if entry.blocks is not None and entry.blocks < 1:
-            raise ConfigError(f"games[{number}].blocks={entry.blocks}: allowed are 1 and more")
+        if entry.blocks is not None:
+            _check_whole(f"games[{number}].blocks", entry.blocks, *_BLOCKS)
     return msgspec.structs.replace(raw, games=games, agents=agents)
 
 
 def _check_numbers(raw: Tournament) -> None:
-    for key, least in _LEAST.items():
-        if getattr(raw, key) < least:
-            raise ConfigError(f"{key}={getattr(raw, key)}: allowed are {least} and more")
-    for key in _POSITIVE:
-        value = getattr(raw, key)
-        if value is not None and not 0 < value < float("inf"):
-            raise ConfigError(f"{key}={value}: allowed are numbers above 0")
+    for key, (least, most) in _WHOLE.items():
+        if (value := getattr(raw, key)) is not None:
+            _check_whole(key, value, least, most)
+    for key in _SECONDS:
+        seconds = getattr(raw, key)
+        if seconds is not None and not 0 < seconds <= _LONGEST:
+            raise ConfigError(f"{key}={seconds}: allowed are seconds above 0, up to {_LONGEST:.0f}")
     if not 0 < raw.void_limit <= 1:
         raise ConfigError(f"void_limit={raw.void_limit}: allowed are shares above 0, up to 1")
-    if raw.seed >= _MAX_SEED:
-        raise ConfigError(f"seed={raw.seed}: allowed are 0 to 2**62 - 1")
+
+
+def _check_whole(key: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise ConfigError(f"{key}={value}: allowed are {least} to {most}")
+
+
+def _check_text(what: str, text: str) -> None:
+    """What is called so must be stored and shown: half of a surrogate pair is no character."""
+    if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
+        raise ConfigError(f"{what} {text[:60]!r} has a lone surrogate, which is no text")
 
 
 def _named(entry: AgentEntry) -> AgentEntry:

@@ -46,11 +46,20 @@ class Cells(NamedTuple):
     """One row for each cell: first won, draw, second won."""
 
     @classmethod
-    def of(cls, players: int, games: int, game: Ints, first: Ints, second: Ints, outcome: Ints) -> "Cells":
-        """Count single games; `outcome` is 0, 1 or 2, as the columns of `counts`."""
+    def of(
+        cls,
+        players: int,
+        games: int,
+        game: Ints,
+        first: Ints,
+        second: Ints,
+        outcome: Ints,
+        weight: Floats | None = None,
+    ) -> "Cells":
+        """Count single games, each as much as its weight; `outcome` is 0, 1 or 2, as the columns of `counts`."""
         key = (game * players + first) * players + second
         size = games * players * players
-        table = np.bincount(outcome * size + key, minlength=3 * size).reshape(3, size).T
+        table = np.bincount(outcome * size + key, weight, minlength=3 * size).reshape(3, size).T
         used = np.flatnonzero(table.any(axis=1))
         pair = used % (players * players)
         counts = table[used].astype(np.float64)
@@ -89,7 +98,16 @@ def fit(cells: Cells, prior: Prior | None = None, start: Floats | None = None) -
     raise ArithmeticError(f"no convergence after {_ITERATIONS} iterations")
 
 
-def clustered(fitted: Fit, cells: Cells, game: Ints, first: Ints, second: Ints, outcome: Ints, cluster: Ints) -> Floats:
+def clustered(
+    fitted: Fit,
+    cells: Cells,
+    game: Ints,
+    first: Ints,
+    second: Ints,
+    outcome: Ints,
+    cluster: Ints,
+    weight: Floats | None = None,
+) -> Floats:
     """The covariance that holds where games of one cluster depend on each other (sandwich estimator).
 
     The meat is the sum over clusters of the outer products of their scores, and the prior's precision: a
@@ -102,7 +120,7 @@ def clustered(fitted: Fit, cells: Cells, game: Ints, first: Ints, second: Ints, 
     drawn = (outcome == 1) - p[1]
     n, g = cells.players, cells.games
     columns = np.concatenate([first, second, n + game, n + g + game])
-    values = np.concatenate([won, -won, won, drawn])
+    values = np.concatenate([won, -won, won, drawn]) * (1.0 if weight is None else np.tile(weight, 4))
     clusters = int(cluster.max()) + 1
     scores = csr_matrix((values, (np.tile(cluster, 4), columns)), shape=(clusters, n + 2 * g))
     meat = (scores.T @ scores).toarray() * (clusters / max(clusters - 1, 1))

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 import shlex
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from arena.tournaments.report import Board, Pair, Row, Section
 __all__ = ["command", "html", "write_html"]
 
 _SHADES = 10
+_PIECE = re.compile(r"[^?&=]{1,24}[?&=]?|[?&=]")
 
 
 def write_html(board: Board, path: str | Path) -> Path:
@@ -50,7 +52,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(shade=_shade, bars=_bars, spread=_spread, number=_number)
+    environment.filters.update(shade=_shade, bars=_bars, spread=_spread, number=_number, pieces=_pieces)
     return environment
 
 
@@ -65,7 +67,16 @@ def _shade(pair: Pair) -> int:
 
 def _number(value: float, digits: int = 0) -> str:
     """With a true minus sign; the page has no other place where a digit is made."""
-    return f"{value:.{digits}f}".replace("-", "−")
+    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
+
+
+def _pieces(name: str) -> list[str]:
+    """What of a name stays together: it may be broken after the joints of a spec, or every so often where it has none.
+
+    >>> _pieces("mcts?simulations=50&c=2")
+    ['mcts?', 'simulations=', '50&', 'c=', '2']
+    """
+    return _PIECE.findall(name)
 
 
 def _spread(section: Section) -> tuple[float, float]:

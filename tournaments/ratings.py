@@ -27,6 +27,7 @@ Method = Literal["auto", "fisher", "clustered"]
 OUTCOMES: tuple[Outcome, ...] = ("first", "draw", "second")
 CENTER = 1000.0
 Z95 = 1.959963984540054
+_SAME = 1e-9  # relative difference of means that are equal but for rounding
 _FEW = 50  # games of a player below which the clustered estimate is too narrow
 
 
@@ -42,6 +43,8 @@ class Results(NamedTuple):
     """Index into `OUTCOMES`."""
     cluster: Ints
     """Games that share a seed depend on each other: they have one number."""
+    weight: Floats | None = None
+    """What each game tells beside the others, 0 to 1; None: all are new."""
 
     @classmethod
     def of(cls, rows: Iterable[tuple[str, str, str, str, object]], players: Sequence[str] = ()) -> "Results":
@@ -66,7 +69,13 @@ class Results(NamedTuple):
     def cells(self) -> Cells:
         """The counts that the fit needs."""
         sizes = len(self.players), len(self.games)
-        return Cells.of(*sizes, self.game, self.first, self.second, self.outcome)
+        return Cells.of(*sizes, self.game, self.first, self.second, self.outcome, self.weight)
+
+    def told(self) -> Floats:
+        """How many games each player has, every one as much as its weight."""
+        n = len(self.players)
+        first, second = np.bincount(self.first, self.weight, n), np.bincount(self.second, self.weight, n)
+        return np.asarray(first + second, dtype=np.float64)
 
 
 class Ratings(NamedTuple):
@@ -115,8 +124,7 @@ def rate(results: Results, method: Method = "auto", prior: Prior | None = None) 
         raise ValueError("nobody played: there is nothing to rate")
     cells = results.cells()
     fitted = fit(cells, prior)
-    tally = _tally(results)
-    played = tally[0] + tally[1] + tally[2]
+    tally, played = _tally(results), results.told()
     chosen = method if method != "auto" else "fisher" if played[played > 0].min() < _FEW else "clustered"
     covariance = _covariance(results, cells, fitted, chosen)
     groups, flags = _flags(results, cells, tally)
@@ -193,7 +201,7 @@ def _said(player: int, tally: tuple[Ints, Ints, Ints], one_sided: bool, apart: b
 
 
 class Mean(NamedTuple):
-    """The mean return of one player, with half of its 95 % interval (None: one block says nothing about scatter)."""
+    """The mean return of one player, with half of its 95 % interval (None: no block differs from another)."""
 
     mean: float
     half: float | None
@@ -204,7 +212,7 @@ def mean_returns(players: int, player: Ints, cluster: Ints, value: Floats) -> li
     """The mean of every player's returns; games of one cluster count as one observation of their mean.
 
     Rows are (player, cluster, return). None for a player without rows. The interval is the ratio estimator's with
-    Student's t.
+    Student's t; blocks that are all alike say nothing about scatter, and there is none.
     """
     means: list[Mean | None] = []
     for k in range(players):
@@ -217,7 +225,7 @@ def mean_returns(players: int, player: Ints, cluster: Ints, value: Floats) -> li
         mean = float(value[mine].mean())
         off = np.bincount(member, value[mine]) - mean * games
         half = None
-        if (count := len(games)) > 1:
+        if (count := len(games)) > 1 and np.ptp(off / games) > _SAME * max(1.0, abs(mean)):
             variance = float((off**2).sum()) / games.sum() ** 2 * count / (count - 1)
             half = t_quantile(count - 1) * variance**0.5
         means.append(Mean(mean, half, int(games.sum())))

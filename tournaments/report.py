@@ -16,6 +16,7 @@ from arena.tournaments.store import Store
 
 __all__ = ["AgentTotals", "Board", "Pair", "Row", "Section", "board", "outcomes"]
 
+_TIED = 1e-6  # values that differ less are equal
 _ALIKE = 4  # games of one pair, all alike, from which on that is worth a word
 
 
@@ -30,6 +31,8 @@ class Pair(NamedTuple):
 class Row:
     """One agent in one table."""
 
+    rank: int
+    """From 1; equal values share one."""
     agent: int
     """Its number in `Board.agents`."""
     name: str
@@ -37,7 +40,7 @@ class Row:
     value: float
     """Elo where the table is rated, else the mean return."""
     half: float | None
-    """Half of the 95 % interval; None: one block says nothing about scatter."""
+    """Half of the 95 % interval; None: no block differs from another, which says nothing about scatter."""
     forfeits: int
     voids: int
     """Void attempts at games it sat in; whose fault they were is not known."""
@@ -101,7 +104,8 @@ class Board:
     @property
     def title(self) -> str:
         """The tournament's name, else its games."""
-        games = ", ".join(entry.id for entry in self.tournament.games)
+        ids = [entry.id for entry in self.tournament.games]
+        games = ", ".join(entry.id if ids.count(entry.id) == 1 else entry.label for entry in self.tournament.games)
         return self.tournament.name or (games if len(self.tournament.games) < 4 else "Tournament")
 
     @property
@@ -120,6 +124,8 @@ class _Played(NamedTuple):
     dropped: int
     counts: Ints
     """Shape (3, agents): games, forfeits, void attempts."""
+    news: Floats
+    """`Columns.news` of two-player games, else nothing."""
 
 
 def outcomes(returns: Floats, forfeits: NDArray[np.bool_]) -> Ints:
@@ -164,7 +170,8 @@ def _played(
     void = [agent for of, seated, _ in voids if of == key for agent in set(seated)]
     seated = (kept.agents.ravel(), kept.agents[kept.forfeits], np.searchsorted(numbers, np.array(void, dtype=np.int64)))
     counts = np.array([np.bincount(who, minlength=len(numbers)) for who in seated])
-    return _Played(entry.label, seats, kept, len(games.block) - len(kept.block), counts)
+    news = kept.news() if seats == 2 else np.zeros(0)
+    return _Played(entry.label, seats, kept, len(games.block) - len(kept.block), counts, news)
 
 
 def _section(game: _Played, names: list[str]) -> Section:
@@ -187,14 +194,16 @@ def _overall(played: list[_Played], names: list[str]) -> Section | None:
 
 
 def _results(played: list[_Played], names: list[str]) -> Results:
-    columns, blocks = [], 0
-    for number, (_, _, games, _, _) in enumerate(played):
+    columns, weights, blocks = [], [], 0
+    for number, (_, _, games, _, _, news) in enumerate(played):
         first, second = games.agents.T
         same = np.full(len(first), number, dtype=np.int64)
         columns.append((same, first, second, outcomes(games.returns, games.forfeits), games.block + blocks))
+        weights.append(news)
         blocks += int(games.block.max()) + 1
-    joined = [np.concatenate(parts) for parts in zip(*columns, strict=True)]
-    return Results(tuple(names), tuple([game.label for game in played]), *joined)
+    game, one, other, outcome, block = [np.concatenate(parts) for parts in zip(*columns, strict=True)]
+    labels = tuple([game.label for game in played])
+    return Results(tuple(names), labels, game, one, other, outcome, block, np.concatenate(weights))
 
 
 def _rate(section: Section, results: Results, counts: Ints) -> None:
@@ -202,8 +211,10 @@ def _rate(section: Section, results: Results, counts: Ints) -> None:
     rated = section.ratings = rate(results)
     played = np.flatnonzero(rated.played).tolist()
     order = sorted(played, key=lambda k: (rated.groups[k], -rated.elo[k], rated.players[k]))
+    ranks = _ranks([float(rated.elo[k]) for k in order])
     section.rows = [
         Row(
+            rank=rank,
             agent=k,
             name=rated.players[k],
             games=int(rated.played[k]),
@@ -216,7 +227,7 @@ def _rate(section: Section, results: Results, counts: Ints) -> None:
             lost=int(rated.losses[k]),
             flags=rated.flags[k],
         )
-        for k in order
+        for rank, k in zip(ranks, order, strict=True)
     ]
     section.pairs = _pairs(results, order)
 
@@ -240,9 +251,11 @@ def _average(section: Section, game: _Played, names: list[str]) -> None:
     """Mean returns; a row for each agent that has played."""
     games, seats = game.games, game.seats
     means = mean_returns(len(names), games.agents.ravel(), np.repeat(games.block, seats), games.returns.ravel())
-    ranked = [(-mean.mean, k, mean) for k, mean in enumerate(means) if mean is not None]
+    ranked = sorted([(-mean.mean, k, mean) for k, mean in enumerate(means) if mean is not None])
+    ranks = _ranks([mean.mean for _, _, mean in ranked])
     section.rows = [
         Row(
+            rank=rank,
             agent=k,
             name=names[k],
             games=mean.games,
@@ -251,8 +264,21 @@ def _average(section: Section, game: _Played, names: list[str]) -> None:
             forfeits=int(game.counts[1, k]),
             voids=int(game.counts[2, k]),
         )
-        for _, k, mean in sorted(ranked)
+        for rank, (_, k, mean) in zip(ranks, ranked, strict=True)
     ]
+
+
+def _ranks(values: list[float]) -> list[int]:
+    """Of values in order: equal ones share the first one's.
+
+    >>> _ranks([5.0, 3.0, 3.0, 1.0])
+    [1, 2, 2, 4]
+    """
+    ranks: list[int] = []
+    for at, value in enumerate(values):
+        tied = at > 0 and abs(value - values[at - 1]) < _TIED
+        ranks.append(ranks[-1] if tied else at + 1)
+    return ranks
 
 
 def _notes(played: list[_Played], names: list[str], totals: Ints) -> list[str]:
@@ -264,6 +290,12 @@ def _notes(played: list[_Played], names: list[str], totals: Ints) -> list[str]:
         if voids and not games
     ]
     for game in played:
+        again = len(game.news) - round(float(game.news.sum()))
+        if again:
+            notes.append(
+                f"{game.label}: {again} games were played before in their block, move by move; they tell nothing new,"
+                " and make no interval smaller."
+            )
         alike = [" – ".join(names[agent] for agent in seated) for seated in _alike(game.games)]
         if alike:
             notes.append(

@@ -106,7 +106,17 @@ def count(tournament: Tournament) -> list[int]:
     agents = len(tournament.agents)
     totals = []
     for entry in tournament.games:
-        tables = lineups(agents, len(seats_of(entry)[1]), 0, 0)  # as many, and with as many rotations, in every block
-        games = sum(len(rotations(table)) for table in tables)
+        games = _games_of_block(agents, len(seats_of(entry)[1]))
         totals.append(games * tournament.blocks_of(entry) * tournament.repetitions)
     return totals
+
+
+def _games_of_block(agents: int, seats: int) -> int:
+    """How many rotations of how many tables `lineups` makes; the same in every block."""
+    if seats <= 1:
+        return agents * seats
+    if seats == 2:
+        return agents * (agents - 1)
+    if agents < seats:  # where all sit equally often, the rotations repeat themselves
+        return agents if seats % agents == 0 else seats
+    return -(-agents // seats) * seats

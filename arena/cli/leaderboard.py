@@ -88,7 +88,7 @@ def _about(section: Section) -> str:
     about += f", {section.truncated} truncated" if section.truncated else ""
     if section.ratings is not None and len(section.ratings.seats) == 1:
         ((worth, half),) = section.ratings.seats.values()
-        about += f", first seat {worth:+.0f} ± {half:.0f} Elo"
+        about += f", first seat {f'{round(worth):+d}' if round(worth) else '0'} ± {half:.0f} Elo"
     return about
 
 
@@ -97,10 +97,10 @@ def _cells(section: Section) -> dict[str, list[str]]:
     rows, rated = section.rows, section.ratings is not None
     digits = 0 if rated else 3
     cells = {
-        "#": [str(rank) for rank in range(1, len(rows) + 1)],
+        "#": [str(row.rank) for row in rows],
         "agent": [plain(row.name) for row in rows],
-        "Elo" if rated else "mean return": [f"{row.value:.{digits}f}" for row in rows],
-        "± 95 %": ["?" if row.half is None else f"{row.half:.{digits}f}" for row in rows],
+        "Elo" if rated else "mean return": [_number(row.value, digits) for row in rows],
+        "± 95 %": ["–" if row.half is None else f"{row.half:.{digits}f}" for row in rows],
         "games": [str(row.games) for row in rows],
     }
     if rated:
@@ -111,6 +111,11 @@ def _cells(section: Section) -> dict[str, list[str]]:
     if any(row.flags for row in rows):
         cells[""] = [", ".join(row.flags) for row in rows]
     return cells
+
+
+def _number(value: float, digits: int) -> str:
+    """Without a minus before a zero."""
+    return f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 def _fits(cells: dict[str, list[str]], width: int) -> bool:

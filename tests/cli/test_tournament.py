@@ -13,13 +13,14 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 
 from arena.cli.demo import DEMO
-from arena.cli.leaderboard import print_board
+from arena.cli.leaderboard import _about, _number, print_board
 from arena.cli.main import cli
 from arena.cli.tournament import tell_unfinished
 from arena.episode import read, replay
 from arena.registry import AGENTS
 from arena.tournaments.config import load, parse
-from arena.tournaments.report import board
+from arena.tournaments.ratings import Results, rate
+from arena.tournaments.report import Section, board
 from arena.tournaments.runner import Tally
 from arena.tournaments.store import Store
 from tests.tournaments.players import PLAYERS
@@ -115,7 +116,7 @@ def test_a_dry_run_counts_and_plays_nothing() -> None:
         (["--game", "TicTacToe", "--agent", "first", "--agent", "randm"], "unknown agent 'randm'. Did you mean"),
         (["--game", "ConnectFour?rws=5", *PAIR], "unknown option of ConnectFour 'rws'. Did you mean 'rows'?"),
         ([*SMALL, "--blokcs", "3"], "No such option '--blokcs'"),
-        ([*SMALL, "--seed", "-1"], "seed=-1: allowed are 0 and more"),
+        ([*SMALL, "--seed", "-1"], "seed=-1: allowed are 0 to 4611686018427387903"),
         (["--game", "KuhnPoker", "--agent", "minimax", "--agent", "first"], "agent 'minimax' cannot play KuhnPoker-v0"),
         ([*SMALL, "--out", "diary"], "diary/results.db is not an SQLite file"),
         ([*SMALL, "--out", "played", "--seed", "9"], "another tournament's: its seed is 0, not 9"),
@@ -287,6 +288,13 @@ def test_leaderboard_in_the_terminal() -> None:
     assert "KuhnPoker-v0 6 games" in one
     assert "TicTacToe" not in one.splitlines()[2]
     assert arena("leaderboard", "x/results.db").output == done.output
+
+
+@pytest.mark.parametrize(("worth", "said"), [(-0.3, "first seat 0 ± 339 Elo"), (12.6, "first seat +13 ± 339 Elo")])
+def test_what_rounds_to_zero_has_no_sign(worth: float, said: str) -> None:
+    rated = rate(Results.of([("Nim", "ann", "bob", "draw", 0)]))._replace(seats={"Nim": (worth, 339.0)})
+    assert _about(Section("Nim", 2, 1, ratings=rated)) == f"1 games, {said}"
+    assert (_number(-0.2, 0), _number(-0.0004, 3), _number(-1.5, 1)) == ("0", "0.000", "-1.5")
 
 
 def narrow(width: int) -> str:

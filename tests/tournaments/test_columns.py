@@ -28,3 +28,22 @@ def test_some_of_them() -> None:
     kept = games.only(~games.truncated)
     assert kept.agents.tolist() == [[1, 2], [1, 3]]
     assert all(len(column) == 2 for column in kept)
+
+
+def repeated(*games: tuple[int, int, int, str]) -> Columns:
+    """Games (block, first, second, digest)."""
+    rows = [(f"[{one},{two}]", "[0,0]", "[]", str(block), "terminated", digest) for block, one, two, digest in games]
+    return Columns.of(rows, 2)
+
+
+def test_games_that_were_not_repeated_are_all_news() -> None:
+    games = repeated((0, 0, 1, "x"), (0, 1, 0, "x"), (1, 0, 1, "x"), (1, 1, 0, "y"))
+    assert games.news().tolist() == [1] * 4, "alike in another block or seating is not repeated"
+    assert Columns.of([], 2).news().tolist() == []
+
+
+def test_repetitions_that_are_alike_count_once() -> None:
+    games = repeated((0, 0, 1, "x"), (0, 0, 1, "x"), (0, 0, 1, "x"), (1, 0, 1, "y"), (1, 1, 0, "z"), (1, 1, 0, "w"))
+    news = games.news()
+    assert news.tolist() == [0.5, 0.5, 0.5, 0.5, 1, 1]
+    assert news.sum() == len({("x", 0), ("y", 1), ("z", 1), ("w", 1)})

@@ -116,6 +116,22 @@ def test_cells_keep_every_count() -> None:
     assert keys == set(zip(game.tolist(), first.tolist(), second.tolist(), strict=True))
 
 
+def test_a_weight_is_a_number_of_games() -> None:
+    game, first, second, outcome = games(3)
+    rng = np.random.default_rng(0)
+    cluster, times = rng.integers(0, 9, len(game)), rng.integers(1, 5, len(game))
+    rows = np.repeat(np.arange(len(game)), times)
+    repeated = (game[rows], first[rows], second[rows], outcome[rows])
+    cells = Cells.of(5, 2, *repeated)
+    weighed = Cells.of(5, 2, game, first, second, outcome, times.astype(np.float64))
+    assert weighed.counts.tolist() == cells.counts.tolist()
+    fitted = fit(cells)
+    plain = clustered(fitted, cells, *repeated, cluster[rows])
+    assert clustered(fitted, cells, game, first, second, outcome, cluster, times.astype(np.float64)) == pytest.approx(
+        plain
+    )
+
+
 def test_clusters_of_one_are_the_plain_sandwich_and_agree_with_the_curvature() -> None:
     """Where the model is true, the scatter says what the curvature says."""
     rng = np.random.default_rng(4)

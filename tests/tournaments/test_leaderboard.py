@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from arena.tournaments.config import dump, parse
-from arena.tournaments.leaderboard import html, write_html
+from arena.tournaments.leaderboard import _pieces, html, write_html
 from arena.tournaments.report import Board, board
 from arena.tournaments.runner import run
 from arena.tournaments.store import Store
@@ -45,7 +45,7 @@ def hostile(folder: Path, *more: str) -> Board:
 class Page(HTMLParser):
     """The tags, attributes and text of a page."""
 
-    VOID = ("meta", "br", "link")
+    VOID = ("meta", "br", "link", "wbr")
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -120,6 +120,24 @@ def test_what_the_page_says(tmp_path: Path) -> None:
     assert f"arena tournament run {tmp_path}/tournament.toml --out {tmp_path}-again" in text
     assert dump(board.tournament) in text
     assert re.search(r"\d+ %n=12", text)
+
+
+def test_names_break_at_their_joints_only() -> None:
+    assert _pieces("mcts?simulations=50&c=2") == ["mcts?", "simulations=", "50&", "c=", "2"]
+    assert _pieces("two words") == ["two words"]
+    for name in [*HOSTILE, "?", "a??b", "=\n="]:
+        assert "".join(_pieces(name)) == name
+    assert max(map(len, _pieces("a" * 300))) < 30
+
+
+def test_the_page_shows_ties_and_what_is_not_known(tmp_path: Path) -> None:
+    agents = ["scripted:a", "scripted:b"]
+    text = html(shown(tmp_path, games=["Arithmetic"], agents=agents, blocks=2))
+    assert text.count('<td class="rank">1</td>') == 2
+    assert text.count('<span class="plus">–</span>') == 2
+    assert "<span>mean return</span>" in text
+    assert "scripted:a</td>" in text
+    assert "−0" not in text
 
 
 def test_an_empty_run_has_a_page(tmp_path: Path) -> None:

@@ -41,6 +41,12 @@ def simulated(
     return Results(names, tuple([f"g{k}" for k in range(kinds)]), game, first, second, outcome, block)
 
 
+def picked(results: Results, rows: NDArray[np.int64]) -> Results:
+    """Some of the games, in this order, as often as they are named."""
+    columns = ("game", "first", "second", "outcome", "cluster")
+    return results._replace(**{name: getattr(results, name)[rows] for name in columns})
+
+
 def plainly(results: Results, prior: Prior) -> Floats:
     """The same posterior by its definition, game by game, maximised by BFGS: ratings and seat terms in Elo."""
     n, kinds = len(results.players), len(results.games)
@@ -105,7 +111,7 @@ def test_the_fit_is_the_same_whatever_the_order_and_the_start() -> None:
     rng = np.random.default_rng(5)
     results = simulated(rng, rng.normal(0, 200, 6), 500)
     shuffled = rng.permutation(500)
-    other = Results(*results[:2], *[column[shuffled] for column in results[2:]])
+    other = picked(results, shuffled)
     assert rate(results).elo.tolist() == rate(other).elo.tolist()
     cells = results.cells()
     cold = fit(cells)
@@ -309,6 +315,34 @@ def test_means() -> None:
     assert none is None
     assert last is not None
     assert (last.mean, last.half, last.games) == (4.0, None, 2)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -3.0])
+def test_no_scatter_is_no_interval(value: float) -> None:
+    blocks = np.repeat(np.arange(7), 3)
+    (mean,) = mean_returns(1, np.zeros(21, dtype=np.int64), blocks, np.full(21, value))
+    assert mean is not None
+    assert mean.mean == pytest.approx(value)
+    assert mean.half is None
+    (paired,) = mean_returns(1, np.zeros(4, dtype=np.int64), np.array([0, 0, 1, 1]), np.array([1.0, -1.0, -1.0, 1.0]))
+    assert paired is not None
+    assert (paired.mean, paired.half) == (0, None)
+
+
+@pytest.mark.parametrize(("blocks", "method"), [(6, "fisher"), (40, "clustered")])
+def test_repeating_what_is_known_makes_nobody_surer(blocks: int, method: str) -> None:
+    rng = np.random.default_rng(2)
+    once = simulated(rng, np.array([0.0, 150.0, -80.0]), 2 * blocks)
+    if method == "clustered":
+        once = simulated(rng, np.array([0.0, 150.0]), 2 * blocks)
+    rows = np.tile(np.arange(2 * blocks), 5)
+    again = picked(once, rows)._replace(weight=np.full(len(rows), 0.2))
+    one, five = rate(once), rate(again)
+    assert one.method == five.method == method
+    assert five.elo == pytest.approx(one.elo)
+    assert five.half == pytest.approx(one.half)
+    assert five.played.tolist() == (5 * one.played).tolist()
+    assert rate(again._replace(weight=None), "fisher").half.max() < 0.6 * one.half.max()
 
 
 def test_the_interval_of_a_mean_holds_what_it_says() -> None:

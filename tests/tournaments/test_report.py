@@ -146,6 +146,25 @@ def test_games_that_are_all_alike_are_told(tmp_path: Path) -> None:
     assert note.startswith("TicTacToe-v0: nothing is random between first – twin; twin – first: all their games")
 
 
+def test_repetitions_of_what_the_seed_decides_tell_nothing_new(tmp_path: Path) -> None:
+    once = reported(tmp_path / "once", agents=["random", "first"], blocks=4)
+    shown = reported(tmp_path / "often", agents=["random", "first"], blocks=4, repetitions=6)
+    for row, often in zip(once.sections[0].rows, shown.sections[0].rows, strict=True):
+        assert often.half == pytest.approx(row.half)
+        assert often.games == 6 * row.games
+    assert once.notes == []
+    (note,) = shown.notes
+    assert note.startswith("TicTacToe-v0: 40 games were played before in their block, move by move; they tell nothing")
+
+
+def test_equal_values_share_a_rank(tmp_path: Path) -> None:
+    agents = ["random", "scripted:0", "scripted:1", "scripted:nonsense"]
+    (section,) = reported(tmp_path, games=["LiarsDice?players=3"], agents=agents, blocks=4).sections
+    ranks = {row.rank: [other.name for other in section.rows if other.value == row.value] for row in section.rows}
+    assert [row.rank for row in section.rows] == [rank for rank, names in ranks.items() for _ in names]
+    assert max(map(len, ranks.values())) > 1
+
+
 def test_a_run_without_a_game_is_a_board_too(tmp_path: Path) -> None:
     asked = parse({**PLAIN, "games": ["TicTacToe", "Arithmetic"]})
     Store.resume(tmp_path, asked).close()
@@ -170,6 +189,8 @@ def test_names() -> None:
     shown = Board(asked, "", {}, Path(), [], [], None, 0, 0, 0, [], [])
     assert shown.title == "TicTacToe-v0"
     assert shown.last_seed == 5
+    shown.tournament = parse({**PLAIN, "games": ["TicTacToe", "ConnectFour", "ConnectFour?columns=5"]})
+    assert shown.title == "TicTacToe-v0, ConnectFour-v0, ConnectFour-v0 (columns=5)"
     shown.tournament = parse({**PLAIN, "name": "Cup"})
     assert shown.title == "Cup"
     shown.tournament = parse({**PLAIN, "games": ["TicTacToe", "Chess", "KuhnPoker", "LeducPoker"]})

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.tournaments.config import Tournament, parse
-from arena.tournaments.schedule import Fixture, count, fixtures, lineups, rotations, seats_of
+from arena.tournaments.schedule import Fixture, _games_of_block, count, fixtures, lineups, rotations, seats_of
 
 AGENTS = ["random", "first", "mcts?simulations=1", "mcts?simulations=2", "mcts?simulations=3"]
 
@@ -85,6 +85,20 @@ def test_counts(game: str, agents: int, expected: int) -> None:
         assert count(asked) == [4 * expected * repetitions]
         games = list(fixtures(asked))
         assert len({game.id for game in games}) == len(games) == 4 * expected * repetitions
+
+
+@pytest.mark.parametrize("seats", range(1, 9))
+def test_counts_are_those_of_the_line_ups(seats: int) -> None:
+    for agents in range(1 + (seats == 2), 14):
+        for block in range(3):
+            made = sum(len(rotations(table)) for table in lineups(agents, seats, block, block))
+            assert _games_of_block(agents, seats) == made
+
+
+def test_counting_takes_no_time() -> None:
+    asked = made("TicTacToe", 2, blocks=10**9, repetitions=10**6)
+    assert count(asked) == [2 * 10**15]
+    assert _games_of_block(10**6, 2) == 10**6 * (10**6 - 1)
 
 
 def test_games_take_turns_and_may_have_blocks_of_their_own() -> None:
