@@ -74,9 +74,7 @@ def test_commands_are_answered_without_a_move(slash: str) -> None:
 def test_a_mistyped_command_is_no_action() -> None:
     person, result = played("/quti", "/", "42", game="Arithmetic-v0")
     assert result.startswith("terminated (0.0,)")
-    assert (
-        "there is no command /quti. Write an action, or /? (legal actions), /rules" in person.out.getvalue()
-    )
+    assert "there is no command /quti. Write an action, or /? (legal actions), /rules" in person.out.getvalue()
 
 
 def test_history_shows_what_happened() -> None:
