@@ -33,16 +33,21 @@ class Columns(NamedTuple):
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[str]], seats: int) -> "Columns":
-        """From rows (agents, returns, forfeits, block, outcome, digest), the first three JSON lists."""
+        """From rows (agents, returns, forfeits, block, outcome, digest), the first three JSON lists.
+
+        Raises ValueError or msgspec.DecodeError for rows that no store has written.
+        """
         agents, returns, forfeits, block, outcome, digest = zip(*rows, strict=True) if rows else [()] * 6
         forfeited = np.zeros((len(rows), seats), dtype=np.bool_)
         for game, positions in enumerate(_lists(forfeits)):
             for position in positions:
+                if position not in range(seats):
+                    raise ValueError(f"the forfeit of position {position:g} in a game of {seats} seats")
                 forfeited[game, int(position)] = True
         numbers = {name: number for number, name in enumerate(dict.fromkeys(block))}
         return cls(
-            np.array(_lists(agents), dtype=np.int64).reshape(len(rows), seats),
-            np.array(_lists(returns), dtype=np.float64).reshape(len(rows), seats),
+            np.array(_of_length(agents, seats), dtype=np.int64).reshape(len(rows), seats),
+            np.array(_of_length(returns, seats), dtype=np.float64).reshape(len(rows), seats),
             forfeited,
             np.array([numbers[name] for name in block], dtype=np.int64),
             np.array(outcome, dtype=np.str_) == "truncated",
@@ -78,6 +83,15 @@ class Columns(NamedTuple):
         )
 
 
+def _of_length(texts: Sequence[str], length: int) -> list[list[float]]:
+    lists = _lists(texts)
+    if odd := set(map(len, lists)) - {length}:
+        raise ValueError(f"{odd.pop()} numbers for a game of {length} seats")
+    return lists
+
+
 def _lists(texts: Sequence[str]) -> list[list[float]]:
     """All JSON lists in one go."""
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("bytes where a list was written")
     return _LISTS.decode(f"[{','.join(texts)}]")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
 import msgspec
+import numpy as np
 import sqlalchemy as sa
 import zstandard
 
@@ -19,6 +20,7 @@ from arena.episode import Episode
 from arena.tournaments import tables
 from arena.tournaments.columns import Columns
 from arena.tournaments.config import GameEntry, Tournament
+from arena.tournaments.integrity import check_known, check_schema, check_whole, damaged
 from arena.tournaments.schedule import Fixture, seats_of
 from arena.tournaments.sqlite import OldSchemaError, StoreError, check_header, connect, create, migrate
 
@@ -76,9 +78,9 @@ class Store:
         check_header(path)
         store = cls(path, read_only=True)
         try:
-            store._guarded(store._check_schema)
+            store._guarded(lambda: check_schema(store._connection, path))
             if whole or path.stat().st_size <= _SMALL:
-                store._guarded(store._check_pages)
+                store._guarded(lambda: check_whole(store._connection, path))
         except StoreError:
             store.close()
             raise
@@ -94,7 +96,7 @@ class Store:
         path = results_file(run)
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            create(path)
+            cls._create(path)
         try:
             seen = cls._opened(path, whole=True)
         except OldSchemaError:
@@ -105,6 +107,13 @@ class Store:
         store = cls(path, read_only=False)
         store._guarded(lambda: store._register(tournament))
         return store
+
+    @staticmethod
+    def _create(path: Path) -> None:
+        try:
+            create(path)
+        except sa.exc.DatabaseError as error:
+            raise StoreError(f"{path} cannot be written: {_first_line(error)}") from error
 
     def __enter__(self) -> Self:
         return self
@@ -119,11 +128,13 @@ class Store:
 
     def tournament(self) -> Tournament:
         """What was last asked of this store."""
-        return msgspec.json.decode(self._value("config"), type=Tournament)
+        with self._errors():
+            return msgspec.json.decode(self._value("config"), type=Tournament)
 
     def versions(self) -> dict[str, str]:
         """The versions of the packages that played the first game."""
-        return msgspec.json.decode(self._value("versions"), type=dict[str, str])
+        with self._errors():
+            return msgspec.json.decode(self._value("versions"), type=dict[str, str])
 
     def finished(self) -> set[str]:
         """The ids of all finished games."""
@@ -190,7 +201,8 @@ class Store:
             tables.entries.c.id
         )
         rows = self._guarded(lambda: self._connection.execute(query).all())
-        return {number: GameEntry(env, msgspec.json.decode(written)) for number, env, written in rows}
+        with self._errors():
+            return {number: GameEntry(env, msgspec.json.decode(written, type=dict)) for number, env, written in rows}
 
     def games(self) -> list[GameRow]:
         """Every finished game, in the order of the ids, which is the same whenever they were played."""
@@ -202,7 +214,13 @@ class Store:
         names = ("agents", "returns", "forfeits", "block", "outcome", "digest")
         query = sa.select(*[tables.games.c[name] for name in names]).where(tables.games.c.entry == entry)
         rows = self._guarded(lambda: self._connection.execute(query.order_by(tables.games.c.id)).all())
-        return Columns.of(rows, seats)
+        try:
+            with self._errors():
+                games = Columns.of(rows, seats)
+        except ValueError as error:
+            raise damaged(self.path, str(error)) from error
+        self._check_known({int(agent) for agent in np.unique(games.agents)})
+        return games
 
     def voids(self) -> list[tuple[int, tuple[int, ...], str]]:
         """Entry, agents and reason of every void attempt."""
@@ -210,7 +228,10 @@ class Store:
             tables.voids.c.id
         )
         rows = self._guarded(lambda: self._connection.execute(query).all())
-        return [(entry, _INTS.decode(agents), reason) for entry, agents, reason in rows]
+        with self._errors():
+            voids = [(entry, _INTS.decode(agents), reason) for entry, agents, reason in rows]
+        self._check_known({agent for _, agents, _ in voids for agent in agents})
+        return voids
 
     def episodes(self, entries: Iterable[int] | None = None, agent: int | None = None) -> Iterator[Episode]:
         """The episodes of finished games, those of some entries or with one agent only, in the order of the ids."""
@@ -234,7 +255,10 @@ class Store:
 
     def _value(self, key: str) -> str:
         query = sa.select(tables.config.c.value).where(tables.config.c.key == key)
-        return str(self._guarded(lambda: self._connection.execute(query).scalar_one()))
+        value = self._guarded(lambda: self._connection.execute(query).scalar())
+        if value is None:
+            raise damaged(self.path, f"its tournament has no {key}")
+        return str(value)
 
     def _guarded(self, work: Callable[[], T]) -> T:
         """Run it in a transaction; the database's errors as StoreError."""
@@ -248,33 +272,12 @@ class Store:
         except (sa.exc.DatabaseError, sqlite3.DatabaseError, zstandard.ZstdError, msgspec.DecodeError) as error:
             raise StoreError(f"{self.path} cannot be read: {_first_line(error)}; it was left as it is") from error
 
+    def _check_known(self, agents: set[int]) -> None:
+        check_known(self.path, agents, self.agents())
+
     def _transaction(self) -> AbstractContextManager[object]:
         """A new one, or the one that is open."""
         return nullcontext() if self._connection.in_transaction() else self._connection.begin()
-
-    def _check_schema(self) -> None:
-        inspector = sa.inspect(self._connection)
-        names = set(inspector.get_table_names())
-        if tables.schema.name not in names:
-            raise StoreError(f"{self.path} is a database, but not a store of tournaments; it was left as it is")
-        self._check_version(self._connection.execute(sa.select(tables.schema.c.version)).scalar())
-        for name, table in tables.meta.tables.items():
-            there = {column["name"] for column in inspector.get_columns(name)} if name in names else set()
-            if missing := set(table.columns.keys()) - there:
-                raise StoreError(f"{self.path} is damaged: {name} has no {', '.join(sorted(missing))}")
-
-    def _check_version(self, version: Any) -> None:
-        if version == tables.SCHEMA:
-            return
-        said = f"{self.path} has schema {version}, this Arena reads {tables.SCHEMA}"
-        if version in tables.MIGRATIONS:
-            raise OldSchemaError(f"{said}; go on with it once (arena tournament run), and it is brought up to date")
-        newer = isinstance(version, int) and version > tables.SCHEMA
-        raise StoreError(f"{said}{'; a newer Arena wrote it' * newer}; it was left as it is")
-
-    def _check_pages(self) -> None:
-        if (found := self._connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()) != "ok":
-            raise StoreError(f"{self.path} is damaged: {found}; it was left as it is")
 
     def _check_same(self, new: Tournament) -> None:
         row = self._connection.execute(sa.select(tables.config.c.value).where(tables.config.c.key == "config")).scalar()

@@ -13,6 +13,7 @@ from arena.match import play_sync
 from arena.tournaments import store as store_module
 from arena.tournaments import tables
 from arena.tournaments.config import Tournament, parse
+from arena.tournaments.report import board
 from arena.tournaments.runner import run
 from arena.tournaments.schedule import Fixture, fixtures
 from arena.tournaments.sqlite import create
@@ -219,6 +220,23 @@ def test_nothing_played_binds_nobody(tmp_path: Path) -> None:
         assert [entry.id for entry in store.entries().values()] == ["KuhnPoker-v0"]
 
 
+def test_a_store_without_a_tournament_yet(tmp_path: Path) -> None:
+    create(tmp_path / "results.db")
+    with Store.open(tmp_path) as store, pytest.raises(StoreError, match="its tournament has no config"):
+        board(store)
+    with Store.resume(tmp_path, parse(PLAIN)) as store:
+        assert store.tournament() == parse(PLAIN)
+
+
+def test_a_store_that_cannot_be_made_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path) -> None:
+        raise sa.exc.OperationalError("CREATE", {}, Exception("database or disk is full"))
+
+    monkeypatch.setattr(store_module, "create", full)
+    with pytest.raises(StoreError, match=r"results.db cannot be written: database or disk is full"):
+        Store.resume(tmp_path, parse(PLAIN))
+
+
 def test_there_must_be_a_store_to_open(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"results\.db does not exist; name a run folder"):
         Store.open(tmp_path)
@@ -329,7 +347,7 @@ def pages_read(folder: Path, small: int, opened: Callable[[Path], Store]) -> int
     checks: list[Path] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store_module, "_SMALL", small)
-        patch.setattr(Store, "_check_pages", lambda store: checks.append(store.path))
+        patch.setattr(store_module, "check_whole", lambda _, path: checks.append(path))
         opened(folder).close()
     return len(checks)
 
