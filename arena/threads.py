@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar, cast
 
 __all__ = ["in_thread", "live_pool"]
 
@@ -32,7 +32,7 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
 
     def tell(result: T | None, error: BaseException | None) -> None:
         if not future.done():
-            future.set_result(result) if error is None else future.set_exception(error)  # type: ignore[arg-type]  # T
+            future.set_result(cast("T", result)) if error is None else future.set_exception(error)
 
     def work() -> None:
         result, error = None, None
