@@ -57,6 +57,11 @@ class AgentEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str = ""
     """"" becomes the spec string."""
 
+    @property
+    def human(self) -> bool:
+        """Somebody at the terminal."""
+        return AgentSpec.parse(self.spec).name == "human"
+
     def make(self) -> Agent:
         """The agent, called by the entry's name."""
         agent = make_agent(self.spec)
@@ -102,6 +107,11 @@ class Tournament(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             "max_turns": self.max_turns,
             "turn_seconds": self.turn_seconds,
         }
+
+    @property
+    def people(self) -> bool:
+        """Whether somebody at the terminal plays."""
+        return any(entry.human for entry in self.agents)
 
     def blocks_of(self, entry: GameEntry) -> int:
         """How many seed blocks of this game."""

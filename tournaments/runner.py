@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import queue
 import signal
+import sys
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
@@ -73,7 +74,7 @@ class Tally:
 
 def run(
     tournament: Tournament,
-    store: Store,
+    store: Store | Callable[[], Store],
     report: Callable[[Tally], None] = lambda tally: None,
     *,
     tick: float = 0.25,
@@ -81,24 +82,36 @@ def run(
 ) -> Tally:
     """Play all games that are not in the store yet; `report` is called every `tick` seconds and at the end.
 
+    `store`: an open one, or what opens a new one once every agent has shown that it can play, so that a tournament
+    that is refused leaves nothing behind.
+
     The first Ctrl-C lets the running games finish and starts no more; the second ends at once. Games that were void
     `void_retries + 1` times are left out, unless `redo_void`.
 
     Before anything is played, every agent is asked for one move in every game, beside random ones. Raises Refused if
     it cannot, Aborted when too many attempts are void, and StoreError if a game cannot be stored.
+
+    A person (the agent `human`) plays one game at a time, is not asked beforehand, and stops the run by leaving.
     """
-    return asyncio.run(_Run(tournament, store, redo_void).play(report, tick))
+    playing = _Run(tournament, store, redo_void)
+    try:
+        return asyncio.run(playing.play(report, tick))
+    except KeyboardInterrupt:
+        if not playing.tally.stopped:
+            raise
+        return playing.tally
 
 
 class _Run:
-    def __init__(self, tournament: Tournament, store: Store, redo_void: bool) -> None:
+    def __init__(self, tournament: Tournament, store: Store | Callable[[], Store], redo_void: bool) -> None:
         self.tournament, self.store = tournament, store
-        self.finished = store.finished()
-        self.spent = {} if redo_void else store.void_attempts()
+        self.finished = store.finished() if isinstance(store, Store) else set()
+        self.spent = store.void_attempts() if isinstance(store, Store) and not redo_void else {}
         self.agents: list[Agent] = []
         self.tally = Tally(sum(count(tournament)))
         self.pending: Iterator[Fixture] = self._pending()
         self.tasks: list[asyncio.Task[None]] = []
+        self.recorder: _Recorder | None = None
         self.abort = ""
 
     def _pending(self) -> Iterator[Fixture]:
@@ -114,46 +127,59 @@ class _Run:
 
     async def play(self, report: Callable[[Tally], None], tick: float) -> Tally:
         """All that is pending, with `report` told on the way."""
-        with _Interrupts(self._interrupt), _Recorder(self.store, self.tally) as recorder, self._pool() as pool:
+        with _Interrupts(self._interrupt, self.tournament.people), Workers(self.tournament.workers) as pool:
             ticker = asyncio.create_task(_tick(report, self.tally, tick))
             try:
-                await self._play_all(recorder, pool)
+                await self._play_all(pool)
             except asyncio.CancelledError:
                 if not self.tally.stopped:
                     raise
             finally:
                 ticker.cancel()
         report(self.tally)
+        if self.recorder is not None:
+            self.recorder.check()
         if self.abort:
             raise Aborted(self.abort)
         return self.tally
 
-    async def _play_all(self, recorder: "_Recorder", pool: Workers) -> None:
-        """Make the agents, ask each for a move, play; unless all is played already."""
+    async def _play_all(self, pool: Workers) -> None:
+        """Make the agents, ask each for a move, open the store, play; unless all is played already."""
         first = next(self.pending, None)
         if first is None:
             return
+        if self.tournament.people and not sys.stdin.isatty():
+            raise Refused("agent 'human' needs a terminal, and standard input is none")
         self.pending = chain([first], self.pending)
         async with AsyncExitStack() as opened:
             for entry in self.tournament.agents:
                 agent = entry.make()
                 opened.push_async_callback(_close, agent)
                 self.agents.append(agent)
-            probes = product(self.tournament.games, self.agents)
-            await self._side_by_side(probes, lambda probe: self._probe(probe[0], probe[1], pool), pool)
-            await self._side_by_side(self.pending, lambda fixture: self._game(fixture, recorder, pool), pool)
+            seated = zip(self.agents, self.tournament.agents, strict=True)
+            asked = [agent for agent, entry in seated if not entry.human]
+            probes = list(product(self.tournament.games, asked))
+            at_once = self._at_once(pool)
+            await self._side_by_side(
+                iter(probes), min(len(probes), at_once), lambda probe: self._probe(probe[0], probe[1], pool)
+            )
+            if self.tally.stopped:
+                return
+            store = self.store if isinstance(self.store, Store) else opened.enter_context(self.store())
+            recorder = self.recorder = opened.enter_context(_Recorder(store, self.tally))
+            left = max(self.tally.total - len(self.finished), 1)
+            await self._side_by_side(
+                self.pending, min(left, at_once), lambda fixture: self._game(fixture, recorder, pool)
+            )
 
-    def _pool(self) -> Workers:
-        return Workers(self.tournament.workers)
-
-    async def _side_by_side(self, jobs: Iterator[T], work: Callable[[T], Awaitable[None]], pool: Workers) -> None:
-        """Work on all jobs, as many at once as the tournament allows; the first error ends them all."""
+    async def _side_by_side(self, jobs: Iterator[T], at_once: int, work: Callable[[T], Awaitable[None]]) -> None:
+        """Work on all jobs, a few at once; the first error ends them all."""
 
         async def worker() -> None:
             for job in jobs:
                 await work(job)
 
-        self.tasks = [asyncio.create_task(worker()) for _ in range(self._at_once(pool))]
+        self.tasks = [asyncio.create_task(worker()) for _ in range(at_once)]
         try:
             await asyncio.gather(*self.tasks)
         finally:
@@ -164,6 +190,8 @@ class _Run:
     def _at_once(self, pool: Workers) -> int:
         """Fewer where games are timed: a search must not wait for a worker until its game is void."""
         asked = self.tournament
+        if asked.people:
+            return 1
         searches = asked.deadline is not None and any(agent.blocking for agent in self.agents)
         return min(asked.concurrency, pool.count) if searches else asked.concurrency
 
@@ -191,6 +219,9 @@ class _Run:
             if self.tally.stopped or self.abort:
                 return
             episode = await self._attempt(fixture, pool)
+            if episode.outcome == "void" and any(self.tournament.agents[at].human for at in fixture.agents):
+                self.tally.stopped = True  # nobody's failure, and no attempt that is spent: the person has left
+                return
             await recorder.put(fixture, episode)
             if episode.outcome != "void":
                 return
@@ -246,8 +277,9 @@ async def _tick(report: Callable[[Tally], None], tally: Tally, seconds: float) -
 class _Interrupts:
     """Ctrl-C as a call in the loop, while the context lasts (in the main thread; elsewhere nothing is changed)."""
 
-    def __init__(self, act: Callable[[int], None]) -> None:
-        self.act, self.times = act, 0
+    def __init__(self, act: Callable[[int], None], at_once: bool) -> None:
+        """`at_once`: interrupt what runs, too: a loop that waits for a line of input would not hear of it."""
+        self.act, self.at_once, self.times = act, at_once, 0
 
     def __enter__(self) -> Self:
         self.loop = asyncio.get_running_loop()
@@ -262,6 +294,9 @@ class _Interrupts:
 
     def _caught(self, number: int, frame: FrameType | None) -> None:
         self.times += 1
+        if self.at_once:
+            self.act(1)
+            raise KeyboardInterrupt
         self.loop.call_soon_threadsafe(self.act, self.times)
 
 
@@ -282,20 +317,21 @@ class _Recorder:
         self.queue.put(None)
         self.thread.join()
         if kind is None:
-            self._check()
+            self.check()
 
     async def put(self, fixture: Fixture, episode: Episode) -> None:
         """Hand over an episode; waits only while many others do. Raises StoreError once one could not be kept."""
-        self._check()
+        self.check()
         self.queue.put((fixture, episode))
         await asyncio.sleep(0)
         while self.queue.qsize() > _WAITING:
-            self._check()
+            self.check()
             if not self.thread.is_alive():
                 raise StoreError(f"{self.store.path} is not written any more: its thread has ended")
             await asyncio.sleep(0.002)
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Raise StoreError once an episode could not be kept."""
         if self.error is not None:
             said = f"{type(self.error).__name__}: {self.error}"
             raise StoreError(f"{self.store.path} cannot be written: {said[:500]}") from self.error

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from arena.cli.errors import refusing
+from arena.cli.errors import naming, refusing
 from arena.cli.leaderboard import print_board
-from arena.cli.output import stdout
+from arena.cli.output import program, stdout
 from arena.cli.tournament import play_all, tell_unfinished
 from arena.episode import write
 from arena.tournaments.config import parse
@@ -40,21 +40,23 @@ def demo(out: str, blocks: int) -> None:
     with refusing():
         asked = parse({**DEMO, "blocks": blocks})
         tally = play_all(asked, folder, Console(stderr=True))
-        with Store.open(folder) as store:
-            print_board(board(store), stdout())
-            written = _write_episodes(store, folder / "episodes.jsonl.zst")
-    shown = shlex.quote(out)
+        written = _show(folder) if tally.done else 0
+    shown, arena = shlex.quote(out), program()
     if code := tell_unfinished(tally, folder):
         sys.exit(code)
     click.echo(
         f"\nIn {out}: leaderboard.html (open it in a browser), results.db, tournament.toml,"
         f" episodes.jsonl.zst ({written} episodes)\n"
-        f"Next:  arena leaderboard {shown} --game ConnectFour-v0\n"
-        "       arena play ConnectFour --against mcts\n"
-        "       arena tournament run --game Chess --agent random --agent minimax?depth=1 --blocks 5"
+        f"Next:  {arena} leaderboard {shown} --game ConnectFour-v0\n"
+        f"       {arena} play ConnectFour --against mcts\n"
+        f"       {arena} tournament run --game Chess --agent random --agent 'minimax?depth=1' --blocks 5"
     )
 
 
-def _write_episodes(store: Store, path: Path) -> int:
+def _show(folder: Path) -> int:
+    """Print the tables and write the episodes; how many."""
+    path = folder / "episodes.jsonl.zst"
     path.unlink(missing_ok=True)
-    return write(path, store.episodes())
+    with Store.open(folder) as store, naming(path):
+        print_board(board(store), stdout())
+        return write(path, store.episodes())

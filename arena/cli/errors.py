@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import click
 
-__all__ = ["Failure", "plain", "refusing"]
+__all__ = ["Failure", "naming", "plain", "refusing"]
 
 
 def plain(text: str) -> str:
@@ -15,6 +16,17 @@ def plain(text: str) -> str:
 
 class Failure(click.ClickException):
     """It was asked for rightly, but did not work: exit code 1."""
+
+
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """Errors of the file system that name no file (a full disk) are about this one."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from arena.cli.errors import refusing
+from arena.cli.errors import naming, refusing
 from arena.cli.options import games_named
 from arena.episode import Episode, write
 from arena.registry import unknown
@@ -36,9 +36,12 @@ def export(run: str, kind: str, out: str | None, games: tuple[str, ...], agent: 
         if out is None:
             _print(found)
             return
+        if not out.endswith((".jsonl", ".jsonl.zst")):
+            raise ValueError(f"{out}: allowed are names that end in .jsonl or .jsonl.zst")
         if Path(out).exists():
             raise ValueError(f"{out} exists; name a new file")
-        click.echo(f"wrote {write(out, found)} episodes to {out}")
+        with naming(out):
+            click.echo(f"wrote {write(out, found)} episodes to {out}")
 
 
 def episodes(store: Store, games: Iterable[str] = (), agent: str | None = None) -> Iterator[Episode]:

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from arena.cli.errors import plain, refusing
+from arena.cli.errors import naming, plain, refusing
 from arena.cli.options import games_named
 from arena.cli.output import stdout
 from arena.tournaments.report import Board, Section, board
@@ -41,7 +41,8 @@ def leaderboard(run: str, page: str | None, game: str | None) -> None:
         if page is not None:
             from arena.tournaments.leaderboard import write_html
 
-            click.echo(f"wrote {write_html(shown, page)}")
+            with naming(page):
+                click.echo(f"wrote {write_html(shown, page)}")
             return
     print_board(shown, stdout())
 
@@ -53,9 +54,10 @@ def _only(shown: Board, game: str | None) -> None:
     shown.sections, shown.overall = [shown.sections[k] for k in kept], None
 
 
-def print_board(shown: Board, console: Console) -> None:
+def print_board(shown: Board, console: Console, *, heading: bool = True) -> None:
     """The tables of a board."""
-    console.print(f"[bold]{escape(plain(shown.title))}[/bold]: {shown.finished} of {shown.planned} games finished")
+    if heading:
+        console.print(f"[bold]{escape(plain(shown.title))}[/bold]: {shown.finished} of {shown.planned} games finished")
     if shown.overall is not None and len(shown.sections) > 1:
         _print(shown.overall, console)
     for section in shown.sections:

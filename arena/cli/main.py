@@ -94,7 +94,7 @@ def cli() -> None:
     arena demo                                a rated tournament in about a minute
     arena games Chess                         rules and options of a game
     arena play ConnectFour --against mcts     sit down yourself
-    arena tournament run --game TicTacToe --agent random --agent mcts?simulations=50
+    arena tournament run --game TicTacToe --agent random --agent 'mcts?simulations=50'
     arena leaderboard runs/demo               who is best, and how sure that is
     """
 

@@ -15,9 +15,9 @@ _EVERY = 10.0  # seconds between plain lines
 
 
 @contextmanager
-def following(console: Console) -> Iterator[Callable[[Tally], None]]:
-    """What to call with every new state of the tally."""
-    if console.is_terminal:
+def following(console: Console, *, bar: bool = True) -> Iterator[Callable[[Tally], None]]:
+    """What to call with every new state of the tally; without a `bar`, lines on a terminal too."""
+    if console.is_terminal and bar:
         with _bar(console) as progress:
             task = progress.add_task("games", total=None, facts="")
             yield lambda tally: progress.update(task, total=tally.total, completed=tally.done, facts=_facts(tally))

@@ -1,8 +1,12 @@
 """`arena tournament run`: play a tournament to its end, or go on with one."""
 
+import json
+import re
 import shlex
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,9 +14,12 @@ import click
 import msgspec
 from rich.console import Console
 
-from arena.cli.errors import Failure, plain, refusing
+from arena.cli.errors import Failure, naming, plain, refusing
+from arena.cli.leaderboard import print_board
 from arena.cli.main import LazyGroup
+from arena.cli.output import program, stdout
 from arena.cli.progress import following
+from arena.registry import AgentSpec
 from arena.tournaments.config import ConfigError, Tournament, dump, load, parse
 from arena.tournaments.leaderboard import write_html
 from arena.tournaments.report import board
@@ -22,6 +29,7 @@ from arena.tournaments.store import Store, StoreError, results_file
 
 __all__ = ["STOPPED", "play_all", "run_command", "tell_unfinished", "tournament"]
 
+_SLUG = 40  # characters of a folder's name, beside its hash
 STOPPED = 130  # exit code, as after Ctrl-C
 
 
@@ -35,7 +43,7 @@ def tournament() -> None:
 
     \b
     arena tournament run config.toml --out runs/first
-    arena tournament run --game TicTacToe --agent random --agent minimax?depth=2 --blocks 20
+    arena tournament run --game TicTacToe --agent random --agent 'minimax?depth=2' --blocks 20
     """
 
 
@@ -46,11 +54,18 @@ def tournament() -> None:
 @click.option("--blocks", type=int, help="Seed blocks: one seed, every rotation of the seats.  [default: 10]")
 @click.option("--seed", type=int, help="The first block's seed; the others follow.  [default: 0]")
 @click.option("--repetitions", type=int, help="How often each game of a block is played.  [default: 1]")
-@click.option("--out", type=click.Path(file_okay=False), help="The run folder.  [default: runs/NAME]")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False),
+    help="The run folder.  [default: runs/NAME of the file, or of games and agents]",
+)
 @click.option("--concurrency", type=int, help="Games at once.  [default: 32]")
 @click.option("--workers", type=int, help="Processes for searches.  [default: one a core]")
-@click.option("--deadline", type=float, metavar="SECONDS", help="For one game; then it is void.")
-@click.option("--turn-seconds", type=float, metavar="SECONDS", help="For one answer.")
+@click.option(
+    "--deadline", type=float, metavar="SECONDS", help="For one game; then it is void: played again, never scored."
+)
+@click.option("--turn-seconds", type=float, metavar="SECONDS",
+              help="For one answer; then a local agent forfeits, and a served one makes the game void.")  # fmt: skip
 @click.option("--max-turns", type=int, help="Plies; then a game is truncated.")
 @click.option("--redo-void", is_flag=True, help="Play games again that stayed void in earlier runs.")
 @click.option("--dry-run", is_flag=True, help="Say how many games would be played, and play none.")
@@ -66,20 +81,31 @@ def run_command(
     """Play what CONFIG.toml or the options describe. The same command goes on where it was stopped or killed.
 
     \b
-    arena tournament run --game ConnectFour --agent random --agent mcts?simulations=50 --blocks 10 --out runs/c4
-    arena tournament run --game "LiarsDice?players=4" --agent random --agent first --dry-run
+    arena tournament run --game ConnectFour --agent random --agent 'mcts?simulations=50' --blocks 10 --out runs/c4
+    arena tournament run --game 'LiarsDice?players=4' --agent random --agent first --dry-run
     arena tournament run config.toml --out runs/first
 
     Exit codes: 0 all games are finished; 1 some stayed void or were not played; 2 refused; 130 stopped by Ctrl-C.
     """
     with refusing():
         asked = _asked(config, games, agents, numbers)
-        folder = Path(out) if out else Path("runs") / (Path(config).stem if config else "tournament")
+        folder = Path(out) if out else Path("runs") / (Path(config).stem if config else _called(asked))
         if dry_run:
             _tell(asked, results_file(folder))
             return
         tally = play_all(asked, folder, Console(stderr=True), redo_void)
     _end(tally, folder)
+
+
+def _called(asked: Tournament) -> str:
+    """A name for what was asked with options, the same for more blocks of it: `tictactoe-random-first-1f0c9a`."""
+    terms = [[entry.id, entry.terms] for entry in asked.games]
+    players = sorted(zip(asked.identities(), [entry.name for entry in asked.agents], strict=True))
+    key = json.dumps([terms, players, asked.seed, asked.truncated, asked.settings()], sort_keys=True)
+    words = [entry.id.rpartition("-v")[0] for entry in asked.games]
+    words += [AgentSpec.parse(entry.spec).name for entry in asked.agents]
+    slug = re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower())[:_SLUG].strip("-")
+    return f"{slug}-{blake2b(key.encode(), digest_size=3).hexdigest()}"
 
 
 def _asked(config: str | None, games: tuple[str, ...], agents: tuple[str, ...], numbers: dict[str, Any]) -> Tournament:
@@ -109,29 +135,42 @@ def _tell(asked: Tournament, path: Path) -> None:
 
 def play_all(asked: Tournament, folder: Path, console: Console, redo_void: bool = False) -> Tally:
     """Play into a run folder; `tournament.toml` and `leaderboard.html` are left beside the store."""
-    with Store.resume(folder / "results.db", asked) as store:
-        (folder / "tournament.toml").write_text(dump(asked), encoding="utf-8")
-        try:
-            with following(console) as report:
-                tally = _run(asked, store, report, redo_void)
-        finally:
+    path = folder / "results.db"
+
+    def begin() -> Store:
+        store = Store.resume(path, asked)
+        with naming(written := folder / "tournament.toml"):
+            written.write_text(dump(asked), encoding="utf-8")
+        return store
+
+    try:
+        with following(console, bar=not asked.people) as report, ExitStack() as opened:
+            store = opened.enter_context(begin()) if path.exists() else begin
+            tally = _run(asked, store, report, redo_void, path)
+    except Failure:
+        with suppress(OSError, StoreError):  # why the run has ended is what must be told
             write_page(folder)
+        raise
+    write_page(folder)
     return tally
 
 
-def _run(asked: Tournament, store: Store, report: Callable[[Tally], None], redo_void: bool) -> Tally:
+def _run(
+    asked: Tournament, store: Store | Callable[[], Store], report: Callable[[Tally], None], redo_void: bool, path: Path
+) -> Tally:
     try:
         return run(asked, store, report, redo_void=redo_void)
     except Aborted as error:
-        raise Failure(f"given up: {error}; what was finished is kept in {store.path}") from error
+        raise Failure(f"given up: {error}; what was finished is kept in {path}") from error
     except StoreError as error:
         raise Failure(str(error)) from error
 
 
-def write_page(folder: Path) -> Path:
-    """The leaderboard of a run folder as it stands."""
-    with Store.open(folder / "results.db") as store:
-        return write_html(board(store), folder / "leaderboard.html")
+def write_page(folder: Path) -> None:
+    """The leaderboard of a run folder as it stands, where anything was begun."""
+    if (folder / "results.db").exists():
+        with Store.open(folder / "results.db") as store, naming(page := folder / "leaderboard.html"):
+            write_html(board(store), page)
 
 
 def _end(tally: Tally, folder: Path) -> None:
@@ -142,9 +181,13 @@ def _end(tally: Tally, folder: Path) -> None:
     facts += [f"{tally.truncated} truncated"] if tally.truncated else []
     facts += [f"{tally.voids} void attempts"] if tally.voids else []
     click.echo(", ".join(facts))
+    if tally.done:
+        with Store.open(folder) as store:
+            print_board(board(store), stdout(), heading=False)
+        click.echo()
     code = tell_unfinished(tally, folder)
     if code != STOPPED:
-        click.echo(f"arena leaderboard {shlex.quote(str(folder))}   or open {folder / 'leaderboard.html'}")
+        click.echo(f"{program()} leaderboard {shlex.quote(str(folder))}   or open {folder / 'leaderboard.html'}")
     if code:
         sys.exit(code)
 
@@ -152,11 +195,12 @@ def _end(tally: Tally, folder: Path) -> None:
 def tell_unfinished(tally: Tally, folder: Path) -> int:
     """Say what was not played and how to go on; the exit code that fits: 0, 1, or `STOPPED`."""
     shown = shlex.quote(str(folder))
-    again = f"arena tournament run {shlex.quote(str(folder / 'tournament.toml'))} --out {shown}"
+    again = f"{program()} tournament run {shlex.quote(str(folder / 'tournament.toml'))} --out {shown}"
     if tally.given_up:
         why = f" ({plain(tally.reasons.most_common(1)[0][0][:200])})" if tally.reasons else ""
         click.echo(f"{tally.given_up} games stayed void{why}; to play them again: {again} --redo-void")
     if tally.left:
         said = f"stopped with {tally.left} games to go" if tally.stopped else f"{tally.left} games were not played"
-        click.echo(f"{said}; the same command goes on: {again}")
+        begun = (folder / "tournament.toml").exists()
+        click.echo(f"{said}; the same command goes on{f': {again}' if begun else ''}")
     return STOPPED if tally.stopped and tally.left else int(tally.left + tally.given_up > 0)

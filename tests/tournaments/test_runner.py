@@ -126,6 +126,37 @@ def test_preflight_refuses_who_cannot_play(tmp_path: Path) -> None:
     assert rows(tmp_path) == []
 
 
+def test_a_store_is_opened_once_all_have_shown_that_they_can_play(tmp_path: Path) -> None:
+    asked, wrong = parse(PLAIN), parse({**PLAIN, "agents": ["minimax", "first"]})
+    with pytest.raises(Refused):
+        run(wrong, lambda: Store.resume(tmp_path / "wrong", wrong))
+    tally = run(asked, lambda: Store.resume(tmp_path / "right", asked))
+    assert (tally.finished, tally.left) == (12, 0)
+    assert [path.name for path in tmp_path.iterdir()] == ["right"]
+    assert len(rows(tmp_path / "right")) == 12
+
+
+def test_a_stop_during_preflight_opens_no_store(tmp_path: Path) -> None:
+    asked = parse({**PLAIN, "agents": ["slow", "first"]})
+    tally = run(asked, lambda: Store.resume(tmp_path / "x", asked), lambda tally: setattr(tally, "stopped", True))
+    assert (tally.finished, tally.left) == (0, 12)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_concurrency_costs_nothing_beyond_the_games(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    plainly = _Run._side_by_side
+
+    async def counted(self: _Run, jobs: Any, at_once: int, work: Any) -> None:
+        made.append(at_once)
+        await plainly(self, jobs, at_once, work)
+
+    monkeypatch.setattr(_Run, "_side_by_side", counted)
+    assert play(tmp_path, concurrency=100_000).left == 0
+    assert play(tmp_path, concurrency=100_000, blocks=4).left == 0
+    assert made == [4, 12, 4, 4]
+
+
 def test_preflight_forgives_a_hiccup_and_is_left_out_when_all_is_played(tmp_path: Path) -> None:
     play(tmp_path, games=["TicTacToe"], agents=["flaky?times=2", "first"])
     asked = Flaky.asked
