@@ -166,6 +166,7 @@ class _Run:
             if self.tally.stopped:
                 return
             store = self.store if isinstance(self.store, Store) else opened.enter_context(self.store())
+            self.finished |= store.finished()  # another run of it may have begun
             recorder = self.recorder = opened.enter_context(_Recorder(store, self.tally))
             left = max(self.tally.total - len(self.finished), 1)
             await self._side_by_side(
