@@ -1,7 +1,10 @@
 import asyncio
+import multiprocessing
 import os
+import pickle
 import signal
 import sys
+import threading
 import time
 from collections.abc import Coroutine
 from typing import Any, NoReturn, TypeVar
@@ -10,7 +13,7 @@ import pytest
 
 from arena.agent import Agent, Reply, View
 from arena.match import play, play_sync
-from arena.workers import WorkerDied, Workers
+from arena.workers import WorkerDied, Workers, _context, _how, _Process, _serve
 
 T = TypeVar("T")
 
@@ -191,7 +194,7 @@ def test_the_wait_for_a_worker_is_not_the_calls_own() -> None:
         return await asyncio.gather(*(timed() for _ in range(6)))
 
     with Workers(1) as workers:
-        assert max(asyncio.run(work(workers))) < 0.25
+        assert max(asyncio.run(work(workers))) < 0.4
 
 
 def test_a_new_process_imports_before_the_call() -> None:
@@ -205,6 +208,98 @@ def test_a_new_process_imports_before_the_call() -> None:
         begun = time.monotonic()
         asyncio.run(work(workers))
         assert time.monotonic() - begun > 0.6, "read once when the process starts, once for the call"
+
+
+class Unreadable:
+    """Can be sent, and not be read."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (fail, ("unreadable",))
+
+
+def test_a_call_that_cannot_be_read_is_an_error_and_no_more() -> None:
+    with Workers(1) as workers:
+        for _ in range(2):  # in a new process, which is given up, and in one that runs
+            with pytest.raises(LookupError, match="unreadable"):
+                asyncio.run(call(workers, ignore, Unreadable()))
+            assert asyncio.run(call(workers, pid)) != os.getpid()
+
+
+def test_who_gives_up_while_a_process_starts_leaves_none_behind() -> None:
+    async def work(workers: Workers) -> int:
+        for _ in range(3):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.005):
+                    await workers.prepare(ignore, Heavy())
+        return int(await call(workers, pid))
+
+    with Workers(1) as workers:
+        last = run(work(workers))
+        time.sleep(0.5)
+        assert [child.pid for child in multiprocessing.active_children() if child.name == "arena-worker"] == [last]
+
+
+def test_who_is_handed_a_worker_and_cancelled_hands_it_on() -> None:
+    async def work(workers: Workers) -> int:
+        held = await workers.prepare(pid)
+        waiting = asyncio.create_task(workers.prepare(pid))
+        await asyncio.sleep(0.05)
+        await held.run()  # it ends by handing the worker over, and `waiting` has not run since
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        return int(await call(workers, pid))
+
+    with Workers(1) as workers:
+        assert run(work(workers)) != os.getpid()
+
+
+def served(*calls: tuple[Any, ...]) -> list[tuple[bool, Any]]:
+    """What a process answers, played here in a thread."""
+    near, far = multiprocessing.Pipe()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("signal.signal", ignore)  # a thread may not
+        thread = threading.Thread(target=_serve, args=(far,))
+        thread.start()
+        answers = []
+        for function, *args in calls:
+            near.send_bytes(pickle.dumps((function, tuple(args))))
+            answers.append(pickle.loads(near.recv_bytes()))
+        near.close()
+        thread.join(10)
+    assert not thread.is_alive(), "it ends with its parent's pipe"
+    return answers
+
+
+def test_what_a_process_answers() -> None:
+    answers = served((pid,), (pid,), (fail, "plain"), (fail, "exit"), (fail, "odd"), (untold,))
+    assert answers[:2] == [(True, None), (True, os.getpid())], "the first is read only"
+    told = [(fine, type(error), str(error)) for fine, error in answers[2:5]]
+    assert told == [
+        (False, LookupError, "plain"),
+        (False, RuntimeError, "SystemExit: 3"),
+        (False, RuntimeError, "Unpicklable: it is odd"),
+    ]
+    assert not answers[5][0]
+    assert "pickle" in str(answers[5][1])
+
+
+def test_how_a_process_ended() -> None:
+    assert _how(-signal.SIGKILL) == "SIGKILL, out of memory?"
+    assert _how(-signal.SIGSEGV) == "SIGSEGV"
+    assert (_how(3), _how(None)) == ("exit code 3", "exit code None")
+
+
+def test_what_was_never_started_cannot_be_asked() -> None:
+    with pytest.raises(WorkerDied, match="never started"):
+        _Process(_context()).ask(b"")
+
+
+def test_without_a_fork_server_processes_are_spawned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
+    with Workers(1) as workers:
+        assert workers._context.get_start_method() == "spawn"
+        assert asyncio.run(call(workers, pid)) != os.getpid()
 
 
 def test_who_gives_up_waiting_takes_no_worker_along() -> None:
@@ -279,4 +374,4 @@ def test_what_is_recorded_as_thought_is_not_the_queue() -> None:
         return [attempt.latency for episode in episodes for turn in episode.turns for attempt in turn.attempts]
 
     with Workers(1) as workers:
-        assert max(run(work(workers))) < 0.2
+        assert max(run(work(workers))) < 0.4

@@ -211,7 +211,7 @@ def test_one_killed_worker_costs_one_attempt(tmp_path: Path) -> None:
 
 def test_only_the_search_that_overruns_forfeits(tmp_path: Path) -> None:
     agents = [{"spec": "mcts?seconds=3", "name": "slow"}, "mcts?simulations=5", "mcts?simulations=6"]
-    change: dict[str, Any] = {"games": ["ConnectFour"], "agents": agents, "workers": 1, "turn_seconds": 0.5}
+    change: dict[str, Any] = {"games": ["ConnectFour"], "agents": agents, "workers": 1, "turn_seconds": 1.0}
     tally = play(tmp_path, **change, blocks=1)
     assert (tally.finished, tally.voids) == (6, 0)
     forfeited = [row.agents[at] for row in rows(tmp_path) for at in row.forfeits]
