@@ -262,6 +262,15 @@ def test_ctrl_c_says_how_to_go_on() -> None:
     assert done.stdout.endswith(f"x/results.db holds {kept} finished games\n")
 
 
+@pytest.mark.parametrize("args", [["tournament", "run", *SMALL, "--out", "x"], ["demo", "--out", "x"]])
+def test_a_stop_before_the_first_game_leaves_nothing(args: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arena.cli.tournament.run", lambda *_, **__: Tally(total=4, stopped=True))
+    done = arena(*args)
+    assert done.exit_code == 130
+    assert done.stdout.endswith("stopped with 4 games to go; the same command goes on\n")
+    assert list(Path().iterdir()) == []
+
+
 def test_two_ctrl_c_end_at_once() -> None:
     with started(*LONG, "--concurrency", "500") as process:
         wait_for_games("x", 1)
