@@ -107,8 +107,8 @@ def play(
 
     \b
     arena play ConnectFour-v0 --seat 0 --against mcts
-    arena play Chess --against minimax?depth=3 --seat 1
-    arena play LiarsDice -o players=4 --against mcts?simulations=100
+    arena play Chess --against 'minimax?depth=3' --seat 1
+    arena play LiarsDice -o players=4 --against 'mcts?simulations=100'
     arena play TicTacToe --watch --against minimax --against random
     """
     console, referee = Console(highlight=False), Referee(retries=_RETRIES)
