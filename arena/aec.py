@@ -3,28 +3,18 @@
 All checks are in the class: a PettingZoo wrapper costs more than most games do.
 """
 
-from random import Random
 from typing import Any
 
-from gymnasium import Space
 from pettingzoo import AECEnv
 
 from arena.game import Game
-from arena.table import OVER, RENDER_MODES, History, Setup, Table, seed_of
+from arena.seated import OWN, Observation, Seated
+from arena.table import OVER, History, Setup
 
-__all__ = ["GameAECEnv", "Observation"]
-
-OWN = ("max_cycles",)
-
-
-class Observation(str):
-    """Text with the `dtype` that PettingZoo's `api_test` looks for."""
-
-    __slots__ = ()
-    dtype = str
+__all__ = ["GameAECEnv"]
 
 
-class GameAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo ships no types
+class GameAECEnv(Seated, AECEnv):  # type: ignore[misc]  # pettingzoo ships no types
     """`pettingzoo.make("aec", "arena/LiarsDice-v0", players=4)`.
 
     Seat p is agent `player_p`. Arguments are those of `arena.env.GameEnv` without `seat` and `opponents`, and
@@ -41,8 +31,6 @@ class GameAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo ships no types
     `reset` takes no options, and ignores what it is given (`api_test` gives some). RuntimeError where `reset` is due.
     """
 
-    metadata: dict[str, Any]
-
     def __init__(
         self,
         game: str | type[Game],
@@ -56,47 +44,22 @@ class GameAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo ships no types
         **options: Any,
     ) -> None:
         super().__init__()
-        self.setup = Setup(
+        setup = Setup(
             game, options, OWN, illegal=illegal, retries=retries, show_legal=show_legal, history=history,
             render_mode=render_mode, numeric=numeric,
         )  # fmt: skip
-        self.metadata = {
-            "name": self.setup.id, "render_modes": RENDER_MODES, "render_fps": 1, "is_parallelizable": False,
-        }  # fmt: skip
-        self.render_mode = render_mode
-        self.max_cycles = max_cycles_of(max_cycles)
-        self.table = Table(self.setup)
-        self.seeds = Seeds()
-        self.possible_agents = agent_names(self.setup)
-        self.agents: list[str] = []
+        self._sit_down(setup, max_cycles, everyone=False)
         self.rewards: dict[str, float] = {}
         self.terminations: dict[str, bool] = {}
         self.truncations: dict[str, bool] = {}
         self.infos: dict[str, dict[str, Any]] = {}
         self._cumulative_rewards: dict[str, float] = {}
         self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
-        self._observation_spaces = {agent: self.setup.observation_space() for agent in self.possible_agents}
-        self._action_spaces = {agent: self.setup.action_space() for agent in self.possible_agents}
         self._nothing = dict.fromkeys(self.possible_agents, 0.0)
         self._nobody = dict.fromkeys(self.possible_agents, False)
         self._rules = self.setup.rules
         self._numeric = self.setup.codec is not None
         self._paid, self._over = False, True
-
-    @property
-    def game(self) -> Game:
-        """The true position. Raises RuntimeError before the first reset."""
-        if not hasattr(self.table, "state"):
-            raise RuntimeError("no episode was begun: call reset()")
-        return self.table.state
-
-    def observation_space(self, agent: str) -> Space[Any]:
-        """The space of the agent's observations, always the same object."""
-        return self._observation_spaces[agent]
-
-    def action_space(self, agent: str) -> Space[Any]:
-        """The space of the agent's actions, always the same object."""
-        return self._action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """See `pettingzoo.AECEnv.reset`."""
@@ -203,42 +166,3 @@ class GameAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo ships no types
             self._clear_rewards()
         if self.agents:
             self.agent_selection = self.agents[0]
-
-    def render(self) -> Any:
-        """The whole table as an onlooker who may know everything sees it."""
-        self.game  # noqa: B018 - says so where there is nothing to show yet
-        return self.table.render()
-
-    def close(self) -> None:
-        """Let go of what the game holds."""
-        self.table.close()
-
-
-def agent_names(setup: Setup) -> list[str]:
-    """PettingZoo's names of the seats."""
-    return [f"player_{seat}" for seat in range(setup.players)]
-
-
-def max_cycles_of(value: Any) -> int | None:
-    """The bound on plies. Raises ValueError."""
-    if value is None or (type(value) is int and value > 0):
-        plies: int | None = value
-        return plies
-    raise ValueError(f"max_cycles={value!r}: allowed are None and numbers from 1")
-
-
-class Seeds:
-    """The seeds of an environment's episodes: those given, else drawn from a stream that the last given one fixes."""
-
-    def __init__(self) -> None:
-        self.given: int | None = None
-        self.rng: Random | None = None
-
-    def next(self, seed: int | None) -> int:
-        """The seed of the next episode."""
-        if seed is not None:
-            self.given, self.rng = seed_of(seed), None
-            return self.given
-        if self.rng is None:
-            self.rng = Random() if self.given is None else Random((4 << 64) + self.given)
-        return self.rng.getrandbits(64)

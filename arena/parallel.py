@@ -3,19 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gymnasium import Space
 from pettingzoo import ParallelEnv
 
-from arena.aec import Observation, Seeds, agent_names, max_cycles_of
 from arena.game import Game
-from arena.table import OVER, RENDER_MODES, History, Setup, Table
+from arena.seated import OWN, Observation, Seated
+from arena.table import OVER, History, Setup
 
 __all__ = ["GameParallelEnv"]
 
-OWN = ("max_cycles",)
 
-
-class GameParallelEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo ships no types
+class GameParallelEnv(Seated, ParallelEnv):  # type: ignore[misc]  # pettingzoo ships no types
     """`pettingzoo.make("parallel", "arena/RockPaperScissors-v0")`.
 
     Seat p is agent `player_p`. Arguments are those of `arena.aec.GameAECEnv` without `retries`: a wrong action costs
@@ -24,8 +21,6 @@ class GameParallelEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo ships no
     of a seat to act is a ValueError. `history="new"` is what the last step brought.
     `infos[agent]["legal_actions"]` is `()` for a seat not to act; its numeric mask is all ones.
     """
-
-    metadata: dict[str, Any]
 
     def __init__(
         self,
@@ -40,36 +35,11 @@ class GameParallelEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo ships no
     ) -> None:
         if "retries" in options:
             raise ValueError("the parallel face has no retries: a wrong action costs what `illegal` says at once")
-        self.setup = Setup(
+        setup = Setup(
             game, options, OWN, illegal=illegal, retries=0, show_legal=show_legal, history=history,
             render_mode=render_mode, numeric=numeric,
         )  # fmt: skip
-        self.metadata = {
-            "name": self.setup.id, "render_modes": RENDER_MODES, "render_fps": 1, "is_parallelizable": True,
-        }  # fmt: skip
-        self.render_mode = render_mode
-        self.max_cycles = max_cycles_of(max_cycles)
-        self.table = Table(self.setup, everyone=True)
-        self.seeds = Seeds()
-        self.possible_agents = agent_names(self.setup)
-        self.agents: list[str] = []
-        self._observation_spaces = {agent: self.setup.observation_space() for agent in self.possible_agents}
-        self._action_spaces = {agent: self.setup.action_space() for agent in self.possible_agents}
-
-    @property
-    def game(self) -> Game:
-        """The true position. Raises RuntimeError before the first reset."""
-        if not hasattr(self.table, "state"):
-            raise RuntimeError("no episode was begun: call reset()")
-        return self.table.state
-
-    def observation_space(self, agent: str) -> Space[Any]:
-        """The space of the agent's observations, always the same object."""
-        return self._observation_spaces[agent]
-
-    def action_space(self, agent: str) -> Space[Any]:
-        """The space of the agent's actions, always the same object."""
-        return self._action_spaces[agent]
+        self._sit_down(setup, max_cycles, everyone=True)
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
@@ -126,12 +96,3 @@ class GameParallelEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo ships no
             agent: {**table.info(seat, seat in to_act and seat not in table.forfeits), "rules": rules[seat]}
             for seat, agent in enumerate(self.possible_agents)
         }
-
-    def render(self) -> Any:
-        """The whole table as an onlooker who may know everything sees it."""
-        self.game  # noqa: B018 - says so where there is nothing to show yet
-        return self.table.render()
-
-    def close(self) -> None:
-        """Let go of what the game holds."""
-        self.table.close()

@@ -10,13 +10,12 @@ import msgspec
 from arena.game import Action, Game, IllegalAction, Player, TurnGame
 from arena.text import clean, quote
 
-__all__ = ["DEFAULT_MARKS", "ILLEGAL", "MARKS", "Reading", "Referee", "Verdict"]
+__all__ = ["ILLEGAL", "MARKS", "Reading", "Referee", "Verdict"]
 
 Verdict = Literal["legal", "illegal", "unreadable", "truncated"]
 Illegal = Literal["forfeit", "random", "fallback"]
 ILLEGAL: tuple[Illegal, ...] = ("forfeit", "random", "fallback")
 MARKS = ("answer", "boxed", "final", "bracket")
-DEFAULT_MARKS = MARKS
 _LONGEST = 2_000_000  # characters of a reply, thoughts included; nothing is read in a longer one
 _READ = 100_000  # characters after the thoughts that are searched for marks: the end, where the answer is
 _QUOTED = 80  # characters of a wrong action that a reason repeats
@@ -46,7 +45,7 @@ class Referee(msgspec.Struct, frozen=True):
     illegal: Illegal = "forfeit"
     retries: int = 0
     show_legal: bool = True
-    marks: tuple[str, ...] = DEFAULT_MARKS
+    marks: tuple[str, ...] = MARKS
 
     def __post_init__(self) -> None:
         if self.illegal not in ILLEGAL:
@@ -123,10 +122,6 @@ class Referee(msgspec.Struct, frozen=True):
             more = f" and {len(legal) - _LISTED} more" if len(legal) > _LISTED else ""
             told += f" Legal: {shown[:2000]}{more}."
         return f"{told} Try again.]"
-
-    def legal_shown(self, game: Game, player: Player) -> tuple[Action, ...] | None:
-        """The list as the seat may see it."""
-        return game.legal_actions(player) if self.show_legal else None
 
     def substitute(self, game: Game, player: Player, rng: Random) -> Action:
         """The action played for a seat that gave none: the fallback (unless `random` is wanted), else a sample."""

@@ -197,7 +197,7 @@ def _import(what: str, target: str) -> Any:
         extra = next((extra for extra, modules in _EXTRAS.items() if module in modules), "")
         hint = f": pip install 'gymnasium-arena[{extra}]'" if extra else f" ({target})"
         raise ValueError(f"{what} needs {error.name}{hint}") from error
-    except Exception as error:
+    except Exception as error:  # another's package may fail in any way at import: it is told as whose it is
         raise ValueError(f"{what} ({target}) cannot be loaded: {type(error).__name__}: {error!s:.200}") from error
 
 

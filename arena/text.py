@@ -15,10 +15,10 @@ _HIDDEN = re.compile(
 )
 _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
-
 # What a key looks like where an error message repeats a request.
 _KEY = re.compile(
-    r"(\bbearer\s+|\bbasic\s+|\b(?:api|access)[-_ ]?(?:key|token)\W{1,4}|\b(?:password|secret)\W{1,4})\S+|\bsk-\S+",
+    r"(\bbearer\s+|\b(?:(?:api|access)[-_ ]?(?:key|token)|authorization|password|secret)['\"]?\s?[:=]\s?['\"]?"
+    r"(?:(?:basic|bearer)\s)?)\S+|\bsk-\S+",
     re.IGNORECASE,
 )
 

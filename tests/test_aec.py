@@ -5,7 +5,8 @@ from typing import Any
 import pettingzoo
 import pytest
 
-from arena.aec import GameAECEnv, Observation
+from arena.aec import GameAECEnv
+from arena.seated import Observation
 from tests.faces import make_aec
 from tests.toy_games import Bazaar, Take
 

@@ -197,7 +197,6 @@ def test_the_note_lists_legal_actions_only_where_they_are_shown() -> None:
     assert "Legal: 1, 2, 3" in Referee().note(START, 0, reading)
     hidden = Referee(show_legal=False).note(START, 0, reading)
     assert hidden == "[Not accepted: square 5 is taken. Try again.]"
-    assert Referee(show_legal=False).legal_shown(START, 0) is None
 
 
 def test_substitutes_follow_the_policy() -> None:

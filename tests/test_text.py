@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.game import Event
-from arena.text import clean, quote, show, transcript
+from arena.text import clean, mask_secrets, quote, show, transcript
 
 ANY = st.text(st.characters(exclude_categories=()), max_size=60)
 
@@ -56,3 +56,24 @@ def test_clean_text_can_be_encoded_and_keeps_its_length(text: str) -> None:
 
 def test_lone_surrogates_become_the_replacement_character() -> None:
     assert clean("a\ud800b") == "a\ufffdb"
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "Authorization: Bearer hunter2",
+        "authorization: Basic hunter2",
+        "api_key=hunter2",
+        '{"api_key": "hunter2", "n": 1}',
+        "access-token: hunter2",
+        "password: hunter2!",
+        "sk-hunter2 is no key",
+    ],
+)
+def test_keys_are_masked(told: str) -> None:
+    assert "hunter2" not in mask_secrets(told)
+
+
+@pytest.mark.parametrize("told", ["a secret role", "SecretMafia: basic rules", "no password was given", "tokens: 5"])
+def test_words_that_only_sound_like_keys_stay(told: str) -> None:
+    assert mask_secrets(told) == told

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("sb3_contrib")
@@ -64,11 +65,16 @@ def test_masks_through_vectorised_environments() -> None:
 def test_algorithms_without_masks_run(algorithm: Any, arguments: dict[str, Any], game_id: str) -> None:
     model = algorithm("MlpPolicy", sb3_env(game_id, illegal="random"), device="cpu", **arguments)
     model.learn(128)
+    assert model.num_timesteps >= 128
+    action, _ = model.predict(model.observation_space.sample())
+    assert model.action_space.contains(action.item())
 
 
 def test_bytes_of_a_text_are_food_for_a_policy_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Take, "features", Game.features)
-    PPO("MlpPolicy", GameEnv(Take, numeric=True), n_steps=32, device="cpu").learn(32)
+    model = PPO("MlpPolicy", GameEnv(Take, numeric=True), n_steps=32, device="cpu").learn(32)
+    assert model.num_timesteps == 32
+    assert model.observation_space.dtype == np.uint8
 
 
 def test_a_model_of_another_game_makes_the_match_void(tmp_path: Path) -> None:
