@@ -9,12 +9,15 @@ from collections.abc import Awaitable, Sequence
 from hashlib import blake2b
 from math import isfinite
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from arena.game import Action, Event, Game, Player, replace
 from arena.text import clean
+
+if TYPE_CHECKING:
+    from arena.referee import Referee
 
 __all__ = [
     "LEAST",
@@ -93,6 +96,8 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     calls: tuple[Call, ...] = ()
     gaps: tuple[str, ...] = ()
     """What could not be recorded of this answer."""
+    ends: str = ""
+    """Why the episode ends here, truncated, by nobody's fault (the server aborted the answer); `text` is not read."""
 
 
 def seat_rng(seed: int, player: Player) -> Random:
@@ -193,10 +198,19 @@ class Agent(ABC):
     """It computes for long (a search): it is asked in a worker process, never in the event loop."""
     served: bool = False
     """Out of time is the server's fault (void), not the player's (forfeit)."""
+    incidental: ClassVar[frozenset[str]] = frozenset()
+    """Options that change how it is reached (time-outs, prices), not how it plays: no part of who it is."""
 
     @abstractmethod
     def act(self, view: View) -> Reply | Awaitable[Reply]:
         """The answer of the seat `view.player`. An exception makes the episode void."""
+
+    def prepare(self, game: Game, referee: "Referee") -> Awaitable[None] | None:
+        """Show, before anything is played, that this game can be; `game` is a first position of it.
+
+        Raises ValueError or AgentError with one line: why it cannot, and what to do.
+        """
+        return None
 
     def info(self) -> AgentInfo:
         """What the record says of the policy; asked once at the end of each episode."""
