@@ -66,7 +66,8 @@ class Turn(msgspec.Struct, omit_defaults=True, gc=False):
     seat: Player
     observation: str
     action: Action | None
-    """What was played: the seat's own action, or the one substituted for it; None: the forfeit that ended the game."""
+    """What was played: the seat's own action, or the one substituted for it; None: the forfeit that ended the game, or
+    the last ply of an episode that was cut there (`Reply.ends`)."""
     attempts: tuple[Attempt, ...]
     """In order; empty for a seat that was vacated by an earlier forfeit."""
     legal: int | None = None
@@ -255,10 +256,15 @@ class _Replay:
             ply = turns[at : at + len(acting)]
             if tuple([turn.seat for turn in ply]) != acting or not ply:
                 raise EpisodeError(f"turn {at}: to act are {acting}, recorded {[turn.seat for turn in ply]}")
+            cut = self.episode.outcome == "truncated" and None in [turn.action for turn in ply]
             for turn in ply:
-                self._same(turn, at)
+                self._same(turn, at, cut)
                 self.last[turn.seat] = at
                 at += 1
+            if cut:
+                if at < len(turns):
+                    raise EpisodeError(f"turn {at}: the episode was cut at turn {at - 1}")
+                break
             if not self.penalties.over:
                 self._apply(ply, at)
             self._pay()
@@ -272,7 +278,7 @@ class _Replay:
         except IllegalAction as error:
             raise EpisodeError(f"turn {at - 1}: the game refuses {[turn.action for turn in ply]}: {error}") from error
 
-    def _same(self, turn: Turn, at: int) -> None:
+    def _same(self, turn: Turn, at: int, cut: bool) -> None:
         seat = turn.seat
         events, observation = shown_to(self.state, seat, self.seen[seat])
         self.seen[seat] += len(events)
@@ -284,7 +290,7 @@ class _Replay:
         if self.chain != turn.hash:
             raise EpisodeError(f"turn {at}: hash {self.chain} is not the recorded {turn.hash}")
         wrong = bool(turn.attempts) and turn.attempts[-1].verdict != "legal"
-        if wrong and self.episode.referee.illegal == "forfeit":
+        if wrong and not cut and self.episode.referee.illegal == "forfeit":
             self.penalties.forfeits.append(seat)
 
     def _pay(self) -> None:

@@ -11,14 +11,28 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from arena.agent import NO_INFO, Agent, AgentInfo, HouseAgent, Reply, View, cleaned
-from arena.asking import TIMED_OUT, Answer, act, cancelled, checked, in_worker, prepared, waits, within
+from arena.asking import (
+    TIMED_OUT,
+    Answer,
+    act,
+    cancelled,
+    check_limits,
+    checked,
+    close_made,
+    in_worker,
+    no_loop_yet,
+    prepared,
+    reason_of,
+    waits,
+    within,
+)
 from arena.deal import Deal, deal_of
 from arena.episode import Attempt, Episode, Outcome, Seat, Turn, joined, link
-from arena.game import Action, Game, IllegalAction, LiveGame, Player
+from arena.game import Action, Game, LiveGame, Player
 from arena.penalty import Penalties
 from arena.referee import Reading, Referee
 from arena.registry import id_of, make_agent
-from arena.text import clean, mask_secrets, show
+from arena.text import clean, show
 from arena.threads import in_thread, live_pool
 
 if TYPE_CHECKING:
@@ -50,16 +64,26 @@ async def play(
     `agents`: one for each seat (or for each seat that is not the house's), objects or spec strings. `deadline`:
     seconds for the whole episode; then it is void. `turn_seconds`: for one answer; then a local agent has
     forfeited, and a served one makes the episode void. `max_turns`: plies; then the episode is truncated.
-    Blocking agents are asked in `pool` (`arena.workers.Workers`), without one in a thread.
+    Blocking agents are asked in `pool` (`arena.workers.Workers`), without one in a thread. Agents made here from spec
+    strings are closed at the end.
 
     An agent that raises makes the episode void, with the reason in it. Raises ValueError for bad arguments only.
     """
-    _check_limits(deadline, turn_seconds, max_turns)
-    match = _match(game, [make_agent(agent) for agent in agents], seed, options, referee)
-    match.group_id, match.match_id = group_id, match_id
-    match.turn_seconds, match.pool, match.in_loop = turn_seconds, pool, True
-    if deadline is None and not match.deal.live:
-        return await match.play(max_turns)
+    check_limits(deadline, turn_seconds, max_turns)
+    held = [make_agent(agent) for agent in agents]
+    try:
+        match = _match(game, held, seed, options, referee)
+        match.group_id, match.match_id = group_id, match_id
+        match.turn_seconds, match.pool, match.in_loop = turn_seconds, pool, True
+        if deadline is None and not match.deal.live:
+            return await match.play(max_turns)
+        return await _timed(match, max_turns, deadline)
+    finally:
+        await close_made(held, agents)
+
+
+async def _timed(match: "_Match", max_turns: int | None, deadline: float | None) -> Episode:
+    """The episode of a match that has a deadline, or a live game to close."""
     until = None if deadline is None else _clock() + deadline
     try:
         async with asyncio.timeout(deadline):
@@ -90,13 +114,13 @@ def play_sync(
     >>> play_sync("TicTacToe-v0", ["first", "first"]).returns
     (1.0, -1.0)
     """
-    _check_limits(deadline, turn_seconds, max_turns)
+    check_limits(deadline, turn_seconds, max_turns)
     held = [make_agent(agent) for agent in agents]
     timed = deadline is not None or turn_seconds is not None
     if timed or True in [waits(type(agent)) for agent in held]:
-        _no_loop_yet()
+        no_loop_yet()
         limits = {"deadline": deadline, "turn_seconds": turn_seconds, "max_turns": max_turns}
-        return asyncio.run(play(game, held, seed, options, referee, **limits))  # type: ignore[arg-type]  # by name
+        return asyncio.run(play(game, agents, seed, options, referee, **limits))  # type: ignore[arg-type]  # by name
     match = _match(game, held, seed, options, referee)
     coroutine = match.play(max_turns)
     try:
@@ -108,24 +132,6 @@ def play_sync(
         match.abandon()
     coroutine.close()
     raise TypeError("an agent's act() returned an awaitable but is not `async def`; await arena.match.play instead")
-
-
-def _check_limits(deadline: float | None, turn_seconds: float | None, max_turns: int | None) -> None:
-    if deadline is turn_seconds is max_turns is None:
-        return
-    for name, seconds in (("deadline", deadline), ("turn_seconds", turn_seconds)):
-        if seconds is not None and not (type(seconds) in (int, float) and 0 < seconds < float("inf")):
-            raise ValueError(f"{name}={seconds!r}: allowed are None and seconds above 0")
-    if max_turns is not None and not (type(max_turns) is int and max_turns > 0):
-        raise ValueError(f"max_turns={max_turns!r}: allowed are None and numbers from 1")
-
-
-def _no_loop_yet() -> None:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return
-    raise RuntimeError("an event loop runs already (a notebook?): write await arena.match.play(...) instead")
 
 
 def _match(
@@ -157,7 +163,7 @@ class _Match:
     """One match in progress."""
 
     __slots__ = (
-        "agents", "chain", "closed", "deal", "earned", "env", "gaps", "group_id", "in_loop", "last", "match_id",
+        "agents", "chain", "closed", "deal", "earned", "ends", "env", "gaps", "group_id", "in_loop", "last", "match_id",
         "memories", "options", "penalties", "ply", "pool", "referee", "seed", "seen", "started", "state",
         "turn_seconds", "turns",
     )  # fmt: skip
@@ -187,6 +193,8 @@ class _Match:
         self.pool: Workers | None = None
         self.in_loop = self.closed = False
         self.group_id = self.match_id = ""
+        self.ends = ""
+        """Why the episode ends at this ply, by nobody's fault."""
 
     async def play(self, max_turns: int | None, until: float | None = None) -> Episode:
         """Until it is over, cut, or void; `until`: the clock's time by which an agent must not have held us up."""
@@ -202,6 +210,8 @@ class _Match:
                 else:
                     turns = await self._turns(acting)
                 actions = self._record(turns)
+                if self.ends:
+                    return self.episode("truncated", self.ends)
                 if forfeits and penalties.ends:
                     self._pay(penalties.earned(self.state))
                     break
@@ -216,7 +226,7 @@ class _Match:
                 raise
             return self.episode("void", "an agent was cancelled, the match was not")
         except Exception as error:  # noqa: BLE001 - whatever fails here is not the player's fault: void, and said
-            return self.episode("void", _reason(error))
+            return self.episode("void", reason_of(error))
 
     def late(self) -> Episode:
         """The record once the deadline has passed."""
@@ -246,7 +256,7 @@ class _Match:
         """Settle what was wrong, in the order of the seats whoever answered first; link the ply into the chain."""
         actions = {}
         for turn in turns:
-            if turn.action is None:
+            if turn.action is None and not self.ends:
                 settle = self.penalties.wrong if turn.attempts else self.penalties.substitute
                 turn.action = settle(self.state, turn.seat)
             shown = joined(turn.events, turn.observation)
@@ -276,7 +286,8 @@ class _Match:
             reply = await within(reply, self.agents[player], self.turn_seconds)
         took = _clock() - start
         text = reply.text
-        if legal is not None and type(text) is str and text in legal and not reply.truncated and not self.turn_seconds:
+        cut = reply.truncated or reply.ends
+        if legal is not None and type(text) is str and text in legal and not cut and not self.turn_seconds:
             attempt = self._attempt(reply, _LEGAL, took)
             return Turn(self.ply, player, observation, text, (attempt,), count, events)
         played, attempts = await self._judged(view, reply, took)
@@ -305,7 +316,7 @@ class _Match:
         for left in range(self.referee.retries, -1, -1):
             reading = self._read(view.player, reply, took)
             attempts = (*attempts, self._attempt(reply, reading, took))
-            if reading.action is not None or not left:
+            if reading.action is not None or not left or self.ends:
                 return reading.action, attempts
             view.note = self.referee.note(self.state, view.player, reading)
             call = await prepared(self.agents[view.player], view, self.pool) if self.pool is not None else None
@@ -320,6 +331,9 @@ class _Match:
             raise TimeoutError(f"no answer within {self.turn_seconds} s")
         if late:
             return Reading("truncated", None, f"no answer within {self.turn_seconds} s")
+        if reply.ends:
+            self.ends = clean(reply.ends)[:500]
+            return Reading("truncated", None, self.ends)
         if reply.truncated:
             return Reading("truncated", None, "the reply was cut off before it ended")
         return self.referee.read(self.state, player, reply.text)
@@ -384,11 +398,3 @@ def _seat(name: str, role: str, rules: str, policy: AgentInfo) -> Seat:
 def _anonymous(name: str, role: str, rules: str) -> Seat:
     """Records share the seat of an agent that says nothing more of itself."""
     return Seat(clean(name), role, rules)
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, BaseExceptionGroup):
-        return _reason(error.exceptions[0])
-    if isinstance(error, IllegalAction):
-        return f"the game refused an action it had listed: {error}"
-    return mask_secrets(clean(f"{type(error).__name__}: {error}"))[:2000]

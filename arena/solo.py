@@ -11,7 +11,7 @@ from typing import Any
 
 from gymnasium.error import ResetNeeded
 
-from arena.agent import Agent, HouseAgent, Reply, View
+from arena.agent import Agent, AgentError, HouseAgent, Reply, View
 from arena.game import Player
 from arena.registry import make_agent
 from arena.table import OVER, Setup, Table
@@ -147,7 +147,9 @@ class Solo:
         return View(player, state.observation(player), shown, self.memories[player], note, table.ply, state, table.seed)
 
     def hear(self, reply: Reply) -> None:
-        """The answer of the seat asked."""
+        """The answer of the seat asked. Raises AgentError for one that ends the episode: a face cannot go on."""
+        if reply.ends:
+            raise AgentError(reply.ends)
         self.table.answer(reply.text, reply.truncated)
 
     def to_ask(self) -> list[Player]:

@@ -13,7 +13,7 @@ from arena.episode import Episode
 from arena.games.board.tictactoe import TicTacToe
 from arena.match import play, play_sync
 from arena.referee import Referee
-from arena.registry import GAMES, make_agent, make_game
+from arena.registry import AGENTS, GAMES, make_agent, make_game
 from arena.workers import Workers
 from tests.players import Broken, Forgetful, Says, Slow, sane
 
@@ -235,3 +235,27 @@ def test_bad_arguments_are_refused_before_play(arguments: dict[str, Any], said: 
 
 def test_arena_play_is_the_same_function() -> None:
     assert arena.play is play_sync
+
+
+class Closing(Agent):
+    """Counts how often one of its kind is closed; made through the registry as `closing`."""
+
+    closed = 0
+
+    async def act(self, view: View) -> Reply:
+        return Reply(view.sample_action())
+
+    async def close(self) -> None:
+        Closing.closed += 1
+
+
+def test_agents_made_for_a_match_are_closed_with_it_and_others_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(AGENTS, "closing", "tests.test_match:Closing")
+    Closing.closed = 0
+    play_sync("TicTacToe-v0", ["closing", "first"])
+    assert Closing.closed == 1
+    play_sync("TicTacToe-v0", [Closing(), "first"])
+    assert Closing.closed == 1
+    with pytest.raises(ValueError, match="2 seats, 1 agents"):
+        asyncio.run(play("TicTacToe-v0", ["closing"]))
+    assert Closing.closed == 2

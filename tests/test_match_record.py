@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from arena.agent import LEAST, Agent, AgentError, AgentInfo, Call, Reply, View
-from arena.episode import Episode, read, write
+from arena.episode import Episode, EpisodeError, read, replay, write
 from arena.match import play_sync
 from arena.referee import Referee
 from arena.registry import GAMES, make_game
-from tests.players import sane
+from tests.players import Says, sane
 
 
 def test_thoughts_of_a_legal_reply_can_be_written() -> None:
@@ -136,3 +136,38 @@ def test_a_view_says_what_is_new() -> None:
     told = [event for turn in episode.turns if turn.seat == 0 for event in turn.events]
     assert heard[0] == told
     assert len(told) > 5
+
+
+def test_an_answer_that_ends_the_episode_truncates_it_and_is_kept() -> None:
+    class Aborted(Agent):
+        """The server stops it in the middle of its second answer."""
+
+        def act(self, view: View) -> Reply:
+            if view.ply < 2:
+                return Reply(view.sample_action())
+            call = Call("generate", completion_ids=(7, 8), logprobs=(-0.5, -1.0), finish_reason="abort")
+            return Reply("half an ans", calls=(call,), ends="the server aborted the answer")
+
+    episode = sane(play_sync("TicTacToe-v0", [Aborted(), "first"], 0, referee=Referee(retries=3)))
+    assert (episode.outcome, episode.reason) == ("truncated", "the server aborted the answer")
+    last = episode.turns[-1]
+    assert (last.ply, last.action, last.attempts[0].raw, last.attempts[0].verdict) == (
+        2,
+        None,
+        "half an ans",
+        "truncated",
+    )
+    assert (len(last.attempts), episode.forfeits, episode.returns) == (1, (), (0.0, 0.0))
+    episode.turns.append(msgspec.structs.replace(last, ply=3))
+    with pytest.raises(EpisodeError, match="turn 3: the episode was cut at turn 2"):
+        replay(episode)
+
+
+def test_an_answer_that_ends_the_episode_costs_nobody_who_moves_at_the_same_time() -> None:
+    class Aborts(Agent):
+        def act(self, view: View) -> Reply:
+            return Reply("", ends="context full")
+
+    episode = sane(play_sync("RockPaperScissors-v0", [Aborts(), Says("nonsense")], 0))
+    assert (episode.outcome, episode.forfeits) == ("truncated", ())
+    assert [turn.attempts[0].verdict for turn in episode.turns] == ["truncated", "illegal"]
