@@ -56,6 +56,8 @@ class AgentEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     spec: str
     name: str = ""
     """"" becomes the spec string."""
+    options: dict[str, Any] = {}
+    """More options of the spec, as a table; a checked entry has them in its spec."""
 
     @property
     def human(self) -> bool:
@@ -250,7 +252,18 @@ def _check_text(what: str, text: str) -> None:
 
 
 def _named(entry: AgentEntry) -> AgentEntry:
-    return AgentEntry(entry.spec, entry.name.strip() or str(AgentSpec.parse(entry.spec)))
+    spec = _whole(entry)
+    return AgentEntry(spec, entry.name.strip() or str(AgentSpec.parse(spec)))
+
+
+def _whole(entry: AgentEntry) -> str:
+    """The spec with the options of the table."""
+    if not entry.options:
+        return entry.spec
+    parsed = AgentSpec.parse(entry.spec)
+    if twice := sorted(dict(parsed.options).keys() & entry.options.keys()):
+        raise ConfigError(f"agent {entry.spec!r}: {', '.join(twice)} stands in the spec and among its options")
+    return str(AgentSpec.parse(str(parsed._replace(options=(*parsed.options, *entry.options.items())))))
 
 
 def _player(entry: AgentEntry) -> tuple[str, str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from arena.registry import AgentSpec, agent_call, load, options_of
+from arena.registry import AgentSpec, agent_call, load, load_agent, options_of
 
 __all__ = ["game_terms", "identities", "identity", "policy"]
 
@@ -32,10 +32,16 @@ def policy(spec: str) -> AgentSpec:
 
 
 def identity(spec: str, weight_version: str = "") -> str:
-    """What makes two agents the same player: the spec in full, without host, port and names of secrets."""
+    """What makes two agents the same player: the spec in full, without addresses, names of secrets, `incidental`."""
     full = policy(spec)
-    kept = [(key, value) for key, value in full.options if not _PLACE.match(key) and not key.endswith("_env")]
-    text = str(AgentSpec(full.name, _ADDRESS.sub("", full.target), tuple(kept)))
+    incidental = load_agent(full.name).incidental
+    kept = [
+        (key, value)
+        for key, value in full.options
+        if not (_PLACE.match(key) or key.endswith("_env") or key in incidental)
+    ]
+    places = {_ADDRESS.sub("", part) for part in full.target.split(",")} if "://" in full.target else {full.target}
+    text = str(AgentSpec(full.name, ",".join(sorted(places - {""})), tuple(kept)))
     return f"{text}@{weight_version}" if weight_version else text
 
 

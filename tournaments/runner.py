@@ -16,7 +16,7 @@ from typing import Self, TypeVar
 
 import msgspec
 
-from arena.agent import Agent
+from arena.agent import Agent, AgentError
 from arena.episode import Episode
 from arena.match import play
 from arena.registry import make_game
@@ -88,8 +88,9 @@ def run(
     The first Ctrl-C lets the running games finish and starts no more; the second ends at once. Games that were void
     `void_retries + 1` times are left out, unless `redo_void`.
 
-    Before anything is played, every agent is asked for one move in every game, beside random ones. Raises Refused if
-    it cannot, Aborted when too many attempts are void, and StoreError if a game cannot be stored.
+    Before anything is played, every agent prepares for every game (`Agent.prepare`) and is asked for one move in it,
+    beside random ones. Raises Refused if it cannot, Aborted when too many attempts are void, and StoreError if a game
+    cannot be stored.
 
     A person (the agent `human`) plays one game at a time, is not asked beforehand, and stops the run by leaving.
     """
@@ -199,9 +200,15 @@ class _Run:
     async def _probe(self, entry: GameEntry, agent: Agent, pool: Workers) -> None:
         """One move of one agent in one game; the other seats play at random, and cost nothing."""
         asked = self.tournament
+        first = make_game(entry.id, asked.seed, entry.options)
+        try:
+            if (ready := agent.prepare(first, asked.referee)) is not None:
+                await ready
+        except (ValueError, AgentError) as error:
+            raise Refused(f"agent {agent.name!r} cannot play {entry.label}: {error}") from error
         free = seats_of(entry)[1]
         seated: list[str | Agent] = ["random"] * len(free)
-        acting = [p for p in make_game(entry.id, asked.seed, entry.options).to_act() if p in free]
+        acting = [p for p in first.to_act() if p in free]
         seated[free.index(acting[0]) if acting else 0] = agent
         for _ in range(asked.void_retries + 1):
             if self.tally.stopped:

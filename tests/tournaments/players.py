@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from arena.agent import Agent, Reply, View
+from arena.game import Game
+from arena.referee import Referee
 
 
 class Flaky(Agent):
@@ -54,6 +56,21 @@ class Stuck(Agent):
     def act(self, view: View) -> Reply:
         if view.ply:
             time.sleep(3600)
+        return Reply((view.legal_actions or ("",))[0])
+
+
+class Choosy(Agent):
+    """Plays only where there is a list, and says so beforehand."""
+
+    def __init__(self, sure: bool = False) -> None:
+        self.sure = sure
+
+    async def prepare(self, game: Game, referee: Referee) -> None:
+        await asyncio.sleep(0)
+        if game.legal_actions(game.to_act()[0]) is None:
+            raise ValueError("there is no list of legal actions; leave this game out")
+
+    def act(self, view: View) -> Reply:
         return Reply((view.legal_actions or ("",))[0])
 
 
@@ -113,6 +130,8 @@ class Leaving(Counted):
 class Remote(Agent):
     """Has the options of an agent that asks a server."""
 
+    incidental = frozenset({"patience"})
+
     def __init__(
         self,
         target: str,
@@ -121,6 +140,7 @@ class Remote(Agent):
         port: int = 0,
         api_key_env: str = "",
         temperature: float = 1.0,
+        patience: float = 10.0,
         client: object = object(),  # JSON cannot hold it
     ) -> None:
         raise NotImplementedError("it is only read")
@@ -151,5 +171,7 @@ class Watched(Agent):
         return Reply((view.legal_actions or ("",))[0])
 
 
-_NAMES = ("counted", "dreamy", "flaky", "leaving", "moody", "mortal", "remote", "slow", "stuck", "suicidal", "watched")
+_NAMES = (
+    "choosy", "counted", "dreamy", "flaky", "leaving", "moody", "mortal", "remote", "slow", "stuck", "suicidal", "watched",
+)  # fmt: skip
 PLAYERS = {name: f"tests.tournaments.players:{name.title()}" for name in _NAMES}

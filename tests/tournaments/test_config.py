@@ -183,3 +183,24 @@ def test_reading_makes_no_agent() -> None:
 
 def test_settings_are_json() -> None:
     assert json.loads(json.dumps(Tournament(games=(), agents=()).settings()))["referee"]["illegal"] == "forfeit"
+
+
+def test_an_agent_may_be_a_table_with_options() -> None:
+    entry = {"spec": "mcts?c=2", "options": {"simulations": 5}}
+    asked = parse({**SMALL, "agents": [entry, "first"]})
+    assert asked.agents[0] == AgentEntry("mcts?c=2&simulations=5", "mcts?c=2&simulations=5")
+    assert parse({**SMALL, "agents": [{**entry, "name": "tree"}, "first"]}).agents[0].name == "tree"
+
+
+@pytest.mark.parametrize(
+    ("spec", "options", "said"),
+    [
+        ("mcts?simulations=4", {"simulations": 5}, "simulations stands in the spec and among its options"),
+        ("mcts", {"api_key": "x"}, "it belongs in the environment"),
+        ("mcts", {"simulation": 5}, "Did you mean 'simulations'"),
+        ("mcts", {"simulations": "many"}, "simulations of agent mcts must be int"),
+    ],
+)
+def test_options_of_a_table_are_checked_as_those_of_a_spec(spec: str, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        parse({**SMALL, "agents": [{"spec": spec, "options": options}, "first"]})

@@ -17,6 +17,9 @@ from arena.tournaments.identity import game_terms, identities, identity, policy
         ("remote:qwen?base_url=http://a:1/v1&api_key_env=KEY", "remote:qwen?api_key_env=OTHER&base_url=http://b:2/v1"),
         ("remote:http://one:30000/qwen?temperature=1", "remote:http://two:4/qwen"),
         ("remote:qwen?host=a&port=1", "remote:qwen?host=b&port=2"),
+        ("remote:qwen?patience=1", "remote:qwen"),
+        ("remote:http://one:1,http://two:2", "remote:https://three"),
+        ("remote:http://one/v1,http://two/v1", "remote:http://three/v1"),
     ],
 )
 def test_identity_is_neither_the_address_nor_the_writing(spec: str, same: str) -> None:
@@ -30,6 +33,7 @@ def test_identity_is_neither_the_address_nor_the_writing(spec: str, same: str) -
         ("mcts?simulations=5", "mcts"),
         ("mcts?seconds=1", "mcts"),
         ("remote:a", "remote:b"),
+        ("remote:a,b", "remote:a"),
         ("remote:a", "remote:a?temperature=0"),
     ],
 )

@@ -126,6 +126,13 @@ def test_preflight_refuses_who_cannot_play(tmp_path: Path) -> None:
     assert rows(tmp_path) == []
 
 
+def test_preflight_passes_on_what_an_agent_says_beforehand(tmp_path: Path) -> None:
+    said = "agent 'choosy' cannot play Wordle-v0: there is no list of legal actions; leave this game out"
+    with pytest.raises(Refused, match=said):
+        play(tmp_path, games=["TicTacToe", "Wordle"], agents=["choosy", "first"])
+    assert play(tmp_path, games=["TicTacToe"], agents=["choosy", "first"]).left == 0
+
+
 def test_a_store_is_opened_once_all_have_shown_that_they_can_play(tmp_path: Path) -> None:
     asked, wrong = parse(PLAIN), parse({**PLAIN, "agents": ["minimax", "first"]})
     with pytest.raises(Refused):
