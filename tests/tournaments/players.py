@@ -172,6 +172,7 @@ class Watched(Agent):
 
 
 _NAMES = (
-    "choosy", "counted", "dreamy", "flaky", "leaving", "moody", "mortal", "remote", "slow", "stuck", "suicidal", "watched",
+    "choosy", "counted", "dreamy", "flaky", "leaving", "moody", "mortal", "remote", "slow", "stuck",
+    "suicidal", "watched",
 )  # fmt: skip
 PLAYERS = {name: f"tests.tournaments.players:{name.title()}" for name in _NAMES}

@@ -127,9 +127,9 @@ def test_preflight_refuses_who_cannot_play(tmp_path: Path) -> None:
 
 
 def test_preflight_passes_on_what_an_agent_says_beforehand(tmp_path: Path) -> None:
-    said = "agent 'choosy' cannot play Wordle-v0: there is no list of legal actions; leave this game out"
+    said = "agent 'choosy' cannot play Arithmetic-v0: there is no list of legal actions; leave this game out"
     with pytest.raises(Refused, match=said):
-        play(tmp_path, games=["TicTacToe", "Wordle"], agents=["choosy", "first"])
+        play(tmp_path, games=["TicTacToe", "Arithmetic"], agents=["choosy", "first"])
     assert play(tmp_path, games=["TicTacToe"], agents=["choosy", "first"]).left == 0
 
 
