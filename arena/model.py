@@ -38,6 +38,9 @@ regex, json_schema, ebnf: what may constrain an answer. n: several answers to on
 class ModelError(AgentError):
     """The model could not be asked, and no retry helped: one line that says why and what to do."""
 
+    status: int = 0
+    """The HTTP status it came with; 0: there was none."""
+
 
 class ContextOverflow(ModelError):
     """Prompt and answer do not fit into the model's context."""

@@ -1,0 +1,1 @@
+"""Served language models: how they are reached, and what each kind of server speaks."""

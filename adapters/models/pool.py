@@ -1,0 +1,341 @@
+"""Pool: the connections of one event loop to the endpoints of a model, and the attempts at a request."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from hashlib import blake2b
+from random import Random
+from typing import NamedTuple
+
+import aiohttp
+import yarl
+
+from arena.adapters.models.failures import Failure, broken_connection, refused
+from arena.adapters.models.limits import Pace, Slots
+from arena.adapters.models.settings import Settings
+from arena.adapters.models.sse import payloads
+from arena.model import ModelError
+
+__all__ = ["Cancelled", "Endpoint", "Pool", "Question"]
+
+Cancelled = Callable[[str], Awaitable[None]]
+"""What is done when a request will not be waited for any longer, given its endpoint: abort it there."""
+
+FIRST_WAIT, LONGEST_WAIT = 0.5, 20.0
+"""Seconds: the longest wait before the second attempt, doubled with every further one up to the last."""
+LONGEST_ASKED_FOR = 60.0
+"""Seconds that a server's Retry-After is believed."""
+ASIDE, LONGEST_ASIDE = 1.0, 30.0
+"""Seconds an endpoint that broke down is set aside, doubled every time."""
+LARGEST = 64 << 20
+"""Bytes of an answer."""
+GOODBYE = 5.0
+"""Seconds an abort may take."""
+IDLE = 4.0
+"""Seconds a connection is kept: less than the 5 of uvicorn, which would close it just when it is used again."""
+
+
+class Question(NamedTuple):
+    """A request to any of the endpoints, or to the one named."""
+
+    method: str
+    path: str
+    body: bytes | None
+    affinity: str
+    cancelled: Cancelled | None
+    url: str
+    tokens: int
+    retries: int | None
+    streamed: list[bytes] | None = None
+    """Where the payloads of a streamed answer go."""
+
+
+class Endpoint:
+    """One server, and how it is doing."""
+
+    def __init__(self, base: str, settings: Settings, clock: Callable[[], float]) -> None:
+        self.base = base
+        self.slots = Slots(settings.concurrency, adaptive=settings.adaptive)
+        self.requests = Pace(settings.requests_per_minute, clock) if settings.requests_per_minute else None
+        self.tokens = Pace(settings.tokens_per_minute, clock) if settings.tokens_per_minute else None
+        self.limited = self.requests is not None or self.tokens is not None
+        self.aside_until = 0.0
+        self.quiet_until = 0.0
+        self.breakdowns = 0
+        self._urls: dict[str, yarl.URL] = {}
+
+    def url(self, path: str) -> yarl.URL:
+        """The address of a path here, made once."""
+        url = self._urls.get(path)
+        if url is None:
+            url = self._urls[path] = yarl.URL(self.base + path, encoded=True)
+        return url
+
+    def answered(self) -> None:
+        """All is well."""
+        self.aside_until, self.breakdowns = 0.0, 0
+        self.slots.answered()
+
+    def failed(self, failure: Failure, sent: float, now: float) -> None:
+        """Remember what that says about the server."""
+        if failure.busy:
+            self.slots.overloaded(sent, now)
+        if failure.down:
+            self.aside_until = now + min(ASIDE * 2.0**self.breakdowns, LONGEST_ASIDE)
+            self.breakdowns = min(self.breakdowns + 1, 10)
+        if failure.wait:
+            self.quiet_until = max(self.quiet_until, now + min(failure.wait, LONGEST_ASKED_FOR))
+
+    async def hold(self, tokens: int, now: Callable[[], float]) -> None:
+        """Wait as long as the server, or the limits per minute, ask for."""
+        if self.requests is not None:
+            await self.requests.take(1)
+        if self.tokens is not None and tokens:
+            await self.tokens.take(tokens)
+        while (wait := self.quiet_until - now()) > 0:
+            await asyncio.sleep(wait)
+
+
+class Pool:
+    """The connections of the running event loop. They are closed with it, if not before."""
+
+    def __init__(self, urls: Sequence[str], settings: Settings) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.settings = settings
+        self.clock = self.loop.time
+        self.endpoints = [Endpoint(base, settings, self.clock) for base in urls]
+        self.chance = Random()
+        self.goodbyes: set[asyncio.Task[None]] = set()
+        self.closed = False
+        self.connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE)
+        self.session = self._session()
+        self._with_loop = _close_with_loop(self.session)
+        with contextlib.suppress(StopIteration):
+            self._with_loop.__anext__().__await__().send(None)  # runs it up to its only yield
+
+    def _session(self) -> aiohttp.ClientSession:
+        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+        if self.settings.api_key_env:
+            headers["Authorization"] = f"Bearer {self._key()}"
+        return aiohttp.ClientSession(
+            connector=self.connector,
+            headers=headers,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            timeout=aiohttp.ClientTimeout(total=self.settings.call_seconds, sock_connect=self.settings.connect_seconds),
+        )
+
+    def _key(self) -> str:
+        name = self.settings.api_key_env
+        key = os.environ.get(name, "").strip()
+        if not key:
+            raise ModelError(f"api_key_env={name}: set that environment variable to the key")
+        if not (key.isascii() and key.isprintable()):
+            raise ModelError(f"api_key_env={name}: that variable holds characters no key has")
+        return key
+
+    async def ask(self, question: Question) -> tuple[bytes, str, float, int]:
+        """Body, endpoint, seconds and attempts of the first good answer. Raises ModelError."""
+        clock, began, attempt = self.clock, self.clock(), 0
+        while True:
+            attempt += 1
+            endpoint = self._choose(question)
+            result = await self._attempt(endpoint, question)
+            if isinstance(result, bytes):
+                return result, endpoint.base, clock() - began, attempt
+            await self._again(result, endpoint, question, attempt)
+
+    async def _attempt(self, endpoint: Endpoint, question: Question) -> bytes | Failure:
+        slots = endpoint.slots
+        if endpoint.limited or endpoint.quiet_until:
+            await endpoint.hold(question.tokens, self.clock)
+        if not slots.enter_now():
+            await slots.enter()
+        sent = self.clock()
+        try:
+            async with self.session.request(
+                question.method, endpoint.url(question.path), data=question.body, allow_redirects=False
+            ) as response:
+                if response.status < 300:
+                    body = await self._body(response, question)
+                    endpoint.answered()
+                    return body
+                said = await _bounded(response, LARGEST >> 10)
+            failure = self._refused(endpoint, question, response, said)
+        except asyncio.CancelledError:
+            self._goodbye(endpoint, question)
+            raise
+        except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
+            failure = broken_connection(endpoint.base, error, self._time_out(error))
+        finally:
+            slots.leave()
+        endpoint.failed(failure, sent, self.clock())
+        return failure
+
+    async def _body(self, response: aiohttp.ClientResponse, question: Question) -> bytes:
+        if question.streamed is not None:
+            question.streamed.clear()
+            async for payload in self._payloads(response):
+                question.streamed.append(payload)
+            return b""
+        length = response.content_length
+        if length is not None and length <= LARGEST:
+            return await response.read()
+        return await _bounded(response, LARGEST)
+
+    async def _payloads(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
+        found = payloads(response.content.iter_any(), LARGEST)
+        try:
+            async with asyncio.timeout(self.settings.first_token_seconds):
+                first = await anext(found, None)
+        except TimeoutError:
+            raise _NoFirstToken from None
+        if first is not None:
+            yield first
+            async for payload in found:
+                yield payload
+
+    def _refused(
+        self, endpoint: Endpoint, question: Question, response: aiohttp.ClientResponse, said: bytes
+    ) -> Failure:
+        env = self.settings.api_key_env
+        key = os.environ.get(env, "").strip() if env else ""
+        return refused(endpoint.base, question.path, response.status, response.headers, said, key, env)
+
+    def _time_out(self, error: Exception) -> str:
+        if isinstance(error, _NoFirstToken):
+            return f"{self.settings.first_token_seconds:g} s for the first token (first_token_seconds)"
+        return f"{self.settings.call_seconds:g} s (call_seconds)"
+
+    async def _again(self, failure: Failure, endpoint: Endpoint, question: Question, attempt: int) -> None:
+        """Get ready for the next attempt. Raises ModelError if there is none."""
+        if failure.running and question.cancelled is not None:
+            await _say_goodbye(question.cancelled, endpoint.base)
+        retries = self.settings.retries if question.retries is None else question.retries
+        if not failure.again or attempt > retries:
+            raise failure.error(attempt)
+        if failure.down and not question.url and any(e.aside_until <= self.clock() for e in self.endpoints):
+            return  # another endpoint takes over at once
+        longest = min(FIRST_WAIT * 2.0 ** (attempt - 1), LONGEST_WAIT)
+        await asyncio.sleep(self.chance.uniform(0, longest) + min(failure.wait or 0.0, LONGEST_ASKED_FOR))
+
+    def _choose(self, question: Question) -> Endpoint:
+        """The endpoint named, or the one that the affinity falls on among those that are well, or the least busy one.
+
+        Rendezvous hashing (Thaler and Ravishankar 1998): an endpoint that is set aside moves only its own requests.
+        """
+        endpoints = self.endpoints
+        if question.url:
+            endpoints = [e for e in endpoints if e.base == question.url]
+            if not endpoints:
+                raise ModelError(f"{question.url}: not an endpoint of this model: {', '.join(self._bases())}")
+        if len(endpoints) == 1:
+            return endpoints[0]
+        now = self.clock()
+        well = [e for e in endpoints if e.aside_until <= now and e.quiet_until <= now] or endpoints
+        if question.affinity:
+            return max(well, key=lambda e: _rank(e.base, question.affinity))
+        return min(well, key=lambda e: (e.slots.busy + len(e.slots.waiting), self.chance.random()))
+
+    def _bases(self) -> list[str]:
+        return [endpoint.base for endpoint in self.endpoints]
+
+    async def stream(self, question: Question) -> AsyncGenerator[bytes, None]:
+        """The payloads of a streamed answer as they come."""
+        attempt, begun = 0, False
+        while True:
+            attempt += 1
+            endpoint = self._choose(question)
+            await endpoint.hold(question.tokens, self.clock)
+            await endpoint.slots.enter()
+            sent = self.clock()
+            try:
+                async with self.session.request(
+                    question.method, endpoint.url(question.path), data=question.body, allow_redirects=False
+                ) as response:
+                    if response.status < 300:
+                        async with contextlib.aclosing(self._payloads(response)) as found:
+                            async for payload in found:
+                                begun = True
+                                yield payload
+                        endpoint.answered()
+                        return
+                    said = await _bounded(response, LARGEST >> 10)
+                failure = self._refused(endpoint, question, response, said)
+            except (asyncio.CancelledError, GeneratorExit):
+                self._goodbye(endpoint, question)
+                raise
+            except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
+                failure = broken_connection(endpoint.base, error, self._time_out(error))
+            finally:
+                endpoint.slots.leave()
+            endpoint.failed(failure, sent, self.clock())
+            await self._again(failure._replace(again=failure.again and not begun), endpoint, question, attempt)
+
+    async def notify(self, path: str, body: bytes, url: str) -> bool:
+        """Tell an endpoint something once, whatever comes of it; whether it was taken."""
+        endpoint = next((e for e in self.endpoints if e.base == url), None)
+        if endpoint is None:
+            raise ModelError(f"{url}: not an endpoint of this model: {', '.join(self._bases())}")
+        try:
+            async with (
+                asyncio.timeout(GOODBYE),
+                self.session.post(endpoint.url(path), data=body, allow_redirects=False) as response,
+            ):
+                return response.status < 300
+        except (aiohttp.ClientError, TimeoutError, ConnectionError):
+            return False
+
+    def _goodbye(self, endpoint: Endpoint, question: Question) -> None:
+        if question.cancelled is not None and not self.closed:
+            task = self.loop.create_task(_say_goodbye(question.cancelled, endpoint.base))
+            self.goodbyes.add(task)
+            task.add_done_callback(self.goodbyes.discard)
+
+    async def close(self) -> None:
+        """Let aborts go out, and close all connections."""
+        if self.goodbyes:
+            await asyncio.wait(set(self.goodbyes))
+        self.closed = True
+        await self._with_loop.aclose()
+
+    def abandon(self) -> None:
+        """Forget the connections of an event loop that has been closed without closing them."""
+        self.closed = True
+        self.session.detach()
+        _ = self.connector.close()  # closes at once what is left; there is no loop to wait in
+
+
+class _NoFirstToken(TimeoutError):
+    pass
+
+
+async def _close_with_loop(session: aiohttp.ClientSession) -> AsyncGenerator[None, None]:
+    """Closes the session when it is closed itself: `asyncio.run` does that to every generator left over."""
+    try:
+        yield
+    finally:
+        await session.close()
+        await asyncio.sleep(0)  # closed transports say so in the loop's next round
+
+
+async def _say_goodbye(cancelled: Cancelled, base: str) -> None:
+    with contextlib.suppress(ModelError, TimeoutError):
+        async with asyncio.timeout(GOODBYE):
+            await cancelled(base)
+
+
+async def _bounded(response: aiohttp.ClientResponse, most: int) -> bytes:
+    """The body. Raises ClientPayloadError if it is longer than that."""
+    parts: list[bytes] = []
+    async for part in response.content.iter_any():
+        most -= len(part)
+        if most < 0:
+            raise aiohttp.ClientPayloadError("an endless answer")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _rank(base: str, affinity: str) -> bytes:
+    return blake2b(f"{base} {affinity}".encode(errors="replace"), digest_size=8).digest()

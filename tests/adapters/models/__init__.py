@@ -1,0 +1,1 @@
+"""Tests of served models, their transport included."""
