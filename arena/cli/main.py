@@ -20,6 +20,7 @@ COMMANDS = {
     "export": ("arena.cli.export:export", "Write the episodes of a run as JSON lines."),
     "games": ("arena.cli.catalogue:games", "List the games, or show one with its rules and options."),
     "leaderboard": ("arena.cli.leaderboard:leaderboard", "Show the ratings of a run, in the terminal or as a page."),
+    "models": ("arena.cli.models:models", "Ask a served model what it is and can do."),
     "play": ("arena.cli.play:play", "Sit down at a game in the terminal."),
     "tournament": ("arena.cli.tournament:tournament", "Run a tournament, or go on with one."),
 }
