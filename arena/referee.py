@@ -10,7 +10,7 @@ import msgspec
 from arena.game import Action, Game, IllegalAction, Player, TurnGame
 from arena.text import clean, quote
 
-__all__ = ["ILLEGAL", "MARKS", "Reading", "Referee", "Verdict"]
+__all__ = ["ILLEGAL", "MARKS", "Reading", "Referee", "Verdict", "marked", "split_thoughts"]
 
 Verdict = Literal["legal", "illegal", "unreadable", "truncated"]
 Illegal = Literal["forfeit", "random", "fallback"]
@@ -66,7 +66,7 @@ class Referee(msgspec.Struct, frozen=True):
             return Reading("legal", text)
         if len(text) > _LONGEST:
             return Reading("unreadable", None, f"a reply of {len(text)} characters is not read")
-        spoken = _without_thoughts(clean(text)).strip()
+        spoken = split_thoughts(clean(text))[0].strip()
         if not spoken and text.strip():
             return Reading("unreadable", None, "nothing was said outside the thoughts")
         if legal is None:
@@ -92,14 +92,14 @@ class Referee(msgspec.Struct, frozen=True):
     def _read_listed(self, game: Game, player: Player, spoken: str, legal: Sequence[Action]) -> Reading:
         if spoken in legal:
             return Reading("legal", spoken)
-        marked = _marked(spoken, self.marks)
-        meant = spoken if marked is None else marked
+        found = marked(spoken, self.marks)
+        meant = spoken if found is None else found
         if len(meant) > game.max_action():
             return Reading("unreadable", None, "no action could be read in the reply")
         for form in (meant, folded := _fold(meant), game.normalize(folded, player)):
             if form in legal:
                 return Reading("legal", form)
-        if not meant or (marked is None and "\n" in meant):
+        if not meant or (found is None and "\n" in meant):
             return Reading("unreadable", None, "no action could be read in the reply")
         return Reading("illegal", None, self._why(game, player, meant))
 
@@ -152,29 +152,32 @@ def _fold(text: str) -> str:
     return "".join([str(int(char)) if char.isdecimal() else char for char in text])
 
 
-def _without_thoughts(text: str) -> str:
-    """The text outside `<think>...</think>`; a thought that never ends hides all after it.
+def split_thoughts(text: str) -> tuple[str, str]:
+    """What stands outside `<think>...</think>`, and the thoughts; a thought that never ends hides all after it.
 
-    A closing tag without its opening one (the template wrote it) hides all before it.
+    A closing tag without its opening one (the template wrote it) makes a thought of all before it.
+
+    >>> split_thoughts("<think>a or b?</think>b")
+    ('b', 'a or b?')
     """
-    kept, depth, start = [], 0, 0
+    kept: list[str] = []
+    thoughts: list[str] = []
+    depth, start = 0, 0
     for tag in _THINK.finditer(text):
+        (thoughts if depth else kept).append(text[start : tag.start()])
+        start = tag.end()
         if tag[0][1] != "/":
-            if depth == 0:
-                kept.append(text[start : tag.start()])
             depth += 1
-        elif depth == 0:
-            kept.clear()
-            start = tag.end()
-        else:
+        elif depth:
             depth -= 1
-            start = tag.end()
-    if depth == 0:
-        kept.append(text[start:])
-    return "".join(kept)
+        else:
+            thoughts += kept
+            kept.clear()
+    (thoughts if depth else kept).append(text[start:])
+    return "".join(kept), "".join(thoughts)
 
 
-def _marked(text: str, marks: tuple[str, ...]) -> str | None:
+def marked(text: str, marks: tuple[str, ...]) -> str | None:
     """What the last mark of the first kind that the text has points at; None: there is no mark."""
     for mark in marks:
         found = _FINDERS[mark](text)

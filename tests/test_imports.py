@@ -12,7 +12,7 @@ import pytest
 from tests.repository import ROOMS, ROOT, module_name, sources
 
 RULES_MAY_SEE = {"arena.game", "arena.chance", "arena.task", "arena.text"}
-ROOM_MAY_SEE = {"adapters": {"agents"}, "agents": set[str](), "tournaments": set[str]()}
+ROOM_MAY_SEE = {"adapters": {"agents"}, "agents": {"tools"}, "tournaments": set[str]()}
 EXTRA = {  # heavy packages, and the modules (by their last name) that exist for them
     "fastapi": {"web"},
     "open_spiel": {"openspiel"},
@@ -79,6 +79,8 @@ def allowed(importer: str, imported: str) -> bool:
         ("arena.tools.calculator", "arena.task", True),
         ("arena.agents.mcts", "arena.match", True),
         ("arena.agents.mcts", "arena.games.board.chess", False),
+        ("arena.agents.llm", "arena.tools.codec", True),
+        ("arena.agents.llm", "arena.adapters.models.sglang", False),
         ("arena.adapters.sb3", "arena.agents.simple", True),
         ("arena.adapters.sb3", "arena.tournaments.store", False),
         ("arena.tournaments.runner", "arena.match", True),
