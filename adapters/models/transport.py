@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import ClassVar, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -105,7 +105,7 @@ class Transport:
 
     async def stream(
         self, path: str, body: bytes, *, affinity: str = "", cancelled: Cancelled | None = None
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes, None]:
         """The payloads of an answer's `data:` lines as they come, until [DONE]. Raises ModelError.
 
         What fails before the first payload is tried again. Iterate it under `contextlib.aclosing`.

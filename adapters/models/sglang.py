@@ -1,0 +1,304 @@
+"""SGLang by its native HTTP interface: tokens in, tokens out, with their log-probabilities.
+
+What it does about the server's ways (measured on SGLang 0.5.23):
+
+- An abort is HTTP 200 with partial tokens: it comes back as finish "abort"; one that says "later" is asked again.
+- Decoding a model's text and encoding it again gives other tokens (4 of 16 samples): prompts go as ids, the chat
+  template is applied by the server (/tokenize), and `prompt_tokens` is compared with what was sent.
+- Log-probabilities are of the distribution after temperature and constraint: `Completion.logprob_kind`.
+- `logprob_start_len=0` turns the prefix cache off: it is never sent.
+- Any model name is accepted: `info` compares it with what is served.
+- A router drops fields it does not know and lacks /tokenize and /abort_request: its workers are asked directly, and
+  what does not come is in `Completion.gaps`.
+- Answers to a request of n > 1 run under ids the server makes up: they are aborted by hanging up, not by id.
+- A request sent again after a broken connection may still be running: it is aborted and gets another id.
+"""
+
+import asyncio
+import itertools
+import os
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from random import Random
+from typing import Any, TypeVar
+
+import msgspec
+
+from arena.adapters.models.sglang_info import CANARIES, PROBE_TALK, PROBE_TEXT, facts_of, info_of, without_grammar
+from arena.adapters.models.sglang_wire import (
+    Answer,
+    Failure,
+    Generate,
+    answers_of,
+    completion,
+    failure,
+    generate,
+    retryable,
+    scores,
+    scoring,
+    streamed,
+)
+from arena.adapters.models.transport import DEFAULTS, Settings, Transport
+from arena.adapters.models.weights import Fleet, Weights, post_json
+from arena.model import Completion, Feature, Message, Model, ModelError, ModelInfo, Request, Sampling
+from arena.text import clean
+
+__all__ = ["SCORED_AT_ONCE", "SGLang", "template_message"]
+
+SCORED_AT_ONCE = 32
+"""Answers scored in one request: a batch is refused as a whole where the server's queue is full."""
+LONGEST_WAIT = 8.0
+FEATURES: frozenset[Feature] = frozenset({"tokens", "logprobs", "score", "regex", "json_schema", "ebnf", "n"})
+
+
+Told = TypeVar("Told")
+
+
+class _Tokens(msgspec.Struct, frozen=True):
+    tokens: list[int]
+
+
+class _TokenLists(msgspec.Struct, frozen=True):
+    tokens: list[list[int]]
+
+
+class _Line(msgspec.Struct, frozen=True):
+    index: int = 0
+
+
+_line = msgspec.json.Decoder(_Line)
+
+
+def template_message(message: Message) -> dict[str, Any]:
+    """A message as the chat template is given it."""
+    made: dict[str, Any] = {"role": message.role, "content": clean(message.content)}
+    if message.tool_calls:
+        made["tool_calls"] = list(message.tool_calls)
+    if message.tool_call_id:
+        made["tool_call_id"] = message.tool_call_id
+    return made
+
+
+class SGLang(Weights, Model):
+    """A model served by SGLang, at one or more endpoints."""
+
+    def __init__(
+        self,
+        urls: str | Sequence[str],
+        *,
+        model: str = "",
+        settings: Settings = DEFAULTS,
+        logprobs: bool = True,
+        prompt_ids: bool = False,
+        lora_path: str = "",
+        session_id: str = "",
+    ) -> None:
+        """`urls`: base URLs, as a list or with commas between. Raises ValueError.
+
+        `model`: the name it must be served under ("": any). `logprobs`: ask for them. `prompt_ids`: have the server
+        tell the prompt it read, token by token; makes answers long. `lora_path`: name of a loaded adapter.
+        `session_id`: of `open_session`, for servers with --enable-session-radix-cache.
+        """
+        self.transport = Transport.shared(urls.split(",") if isinstance(urls, str) else urls, settings)
+        self.fleet = Fleet(self.transport, settings)
+        self.settings = settings
+        self.model = model
+        self.name = model or self.transport.urls[0]
+        self.features = FEATURES if logprobs else FEATURES - {"logprobs"}
+        self.logprobs, self.prompt_ids = logprobs, prompt_ids
+        self.lora_path, self.session_id = lora_path, session_id
+        self._chance = Random()
+        self._ids = map("{}-{}".format, itertools.repeat(os.urandom(8).hex()), itertools.count())
+
+    async def complete(self, request: Request) -> tuple[Completion, ...]:
+        """The answers. Raises ModelError; ContextOverflow where they do not fit; ValueError for half a request."""
+        if bool(request.messages) is bool(request.prompt_ids):
+            raise ValueError("a request has either messages or prompt_ids")
+        prompt = request.prompt_ids or await self.render(request.messages, request.tools)
+        body = generate(
+            request,
+            prompt,
+            request.id or next(self._ids),
+            logprobs=self.logprobs,
+            prompt_ids=self.prompt_ids,
+            lora_path=self.lora_path,
+            session_id=self.session_id,
+            stream=self.settings.first_token_seconds is not None,
+        )
+        began = time.perf_counter()
+        answers = await self._ask(body, request.affinity, len(prompt) + request.n * request.sampling.max_tokens)
+        seconds = time.perf_counter() - began
+        made = [completion(a, request, prompt, logprobs=self.logprobs, seconds=seconds) for a in answers]
+        return tuple(self._with_gaps(made, request))
+
+    def _with_gaps(self, made: list[Completion], request: Request) -> list[Completion]:
+        """What only the client can see to be missing."""
+        gaps = []
+        if len(made) != request.n:
+            gaps.append(f"n: {request.n} answers were asked for, {len(made)} came")
+        if self.prompt_ids and not all(answer.prompt_ids for answer in made):
+            gaps.append("prompt_ids: the server did not tell the prompt it read")
+        return [msgspec.structs.replace(a, gaps=(*a.gaps, *gaps)) for a in made] if gaps else made
+
+    async def _ask(self, body: Generate, affinity: str, tokens: int) -> list[Answer]:
+        """The answers to a request, asked again while the server says "later"."""
+        for attempt in itertools.count():
+            last = attempt >= self.settings.retries
+            try:
+                answers = await self._once(body, affinity, tokens)
+            except ModelError as error:
+                if last or "Duplicate request ID" not in str(error):
+                    raise
+                body = await self._renamed(body)
+                continue
+            again = retryable(answers)
+            if not again:
+                break
+            if last:
+                raise ModelError(f"{self.name}: {again} (asked {attempt + 1} times)")
+            await asyncio.sleep(self._chance.uniform(0, min(2.0**attempt / 2, LONGEST_WAIT)))
+        error_there = failure(answers, self.name)
+        if error_there is not None:
+            raise error_there
+        return answers
+
+    async def _once(self, body: Generate, affinity: str, tokens: int) -> list[Answer]:
+        async def cancelled(endpoint: str) -> None:
+            await self.fleet.abort(_rids(body), endpoint)
+
+        sent = post_json(body)
+        if body.stream:
+            return await self._last_lines(body, sent, affinity, cancelled)
+        answered = await self.transport.post("/generate", sent, affinity=affinity, cancelled=cancelled, tokens=tokens)
+        return answers_of(answered.body, answered.url)
+
+    async def _last_lines(self, body: Generate, sent: bytes, affinity: str, cancelled: Any) -> list[Answer]:
+        """A line of a stream holds the answer up to there, so that the last one of each answer is kept, and read."""
+        last: dict[int, bytes] = {}
+        several = body.sampling_params.n > 1
+        stream = self.transport.stream("/generate", sent, affinity=affinity, cancelled=cancelled)
+        try:
+            async with aclosing(stream) as lines:
+                async for line in lines:
+                    last[_line.decode(line).index if several else 0] = line
+        except msgspec.DecodeError as error:
+            raise ModelError(f"{self.name}: not a stream of /generate ({error}): is it an SGLang server?") from None
+        except ModelError as error:
+            if not last:  # the transport has tried that again
+                raise
+            return [Answer(error=Failure(str(error), code=503))]
+        if not last:
+            raise ModelError(f"{self.name}: an empty stream: is it an SGLang server?")
+        return streamed(last, self.name)
+
+    async def _renamed(self, body: Generate) -> Generate:
+        """The request under another id; the attempt that was given up and still runs under this one is aborted."""
+        for endpoint in self.transport.urls:
+            await self.fleet.abort(_rids(body), endpoint)
+        new = next(self._ids)
+        rid = new if isinstance(body.rid, str) else [f"{new}-{i}" for i in range(len(body.rid))]
+        return msgspec.structs.replace(body, rid=rid)
+
+    async def render(
+        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = (), *, reply: bool = True
+    ) -> tuple[int, ...]:
+        """The tokens of a conversation by the server's own chat template. Raises ModelError with its objections."""
+        asked: dict[str, Any] = {
+            "messages": [template_message(message) for message in messages],
+            "add_generation_prompt": reply,
+        }
+        if tools:
+            asked["tools"] = list(tools)
+        return tuple((await self._tokenize(asked, _Tokens)).tokens)
+
+    async def encode(self, texts: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+        """The tokens of plain texts, no special token added."""
+        if not texts:
+            return ()
+        asked = {"prompt": [clean(text) for text in texts], "add_special_tokens": False}
+        return tuple(map(tuple, (await self._tokenize(asked, _TokenLists)).tokens))
+
+    async def _tokenize(self, asked: dict[str, Any], kind: type[Told]) -> Told:
+        answered = await self.fleet.any("/tokenize", post_json(asked))
+        try:
+            return msgspec.json.decode(answered.body, type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ModelError(f"{answered.url}: not an answer of /tokenize ({error}): is it SGLang 0.5.23?") from None
+
+    async def score(
+        self, prompt_ids: Sequence[int], answers: Sequence[Sequence[int]], affinity: str = ""
+    ) -> tuple[tuple[float, ...], ...]:
+        """The raw log-probability of every token of each answer, whatever order and however often they stand there.
+
+        One answer goes first, and leaves the prompt in the server's prefix cache for the others.
+        """
+        if not prompt_ids:
+            raise ValueError("answers are scored after a prompt of at least one token")
+        prompt, wanted = tuple(prompt_ids), [tuple(answer) for answer in answers]
+        left = [answer for answer in dict.fromkeys(wanted) if answer]
+        batches = [left[:1], *[left[i : i + SCORED_AT_ONCE] for i in range(1, len(left), SCORED_AT_ONCE)]]
+        known: dict[tuple[int, ...], tuple[float, ...]] = {(): ()}
+        for batch in batches if left else ():
+            body = self._named(scoring(prompt, batch, next(self._ids)))
+            told = await self._ask(body, affinity, sum(map(len, batch)) + len(batch) * len(prompt))
+            known |= zip(batch, scores(told, batch, self.name), strict=True)
+        return tuple([known[answer] for answer in wanted])
+
+    def _named(self, body: Generate) -> Generate:
+        return msgspec.structs.replace(body, lora_path=self.lora_path) if self.lora_path else body
+
+    async def info(self) -> ModelInfo:
+        """What the servers are. Raises ModelError where one cannot be reached, lacks the model, or is another one's."""
+        text = post_json({"prompt": PROBE_TEXT, "add_special_tokens": False})
+        talk = post_json({"messages": list(map(template_message, PROBE_TALK)), "add_generation_prompt": True})
+        asked = [self.fleet.each(path) for path in ("/model_info", "/server_info", "/v1/models")]
+        asked += [self.fleet.each("/tokenize", body) for body in (text, talk)]
+        await self.fleet.forget()
+        told = await asyncio.gather(*asked)
+        found = [facts_of(url, *[answers[url] for answers in told]) for url in told[0]]
+        routed = await self.fleet.routed()
+        lost = await self._lost_constraints() if routed else without_grammar(found)
+        features = sorted(self.features - lost)
+        return info_of(found, self.model, self.lora_path, ", ".join(self.transport.urls), features, routed=routed)
+
+    async def _lost_constraints(self) -> set[Feature]:
+        """The constraints that do not arrive, or that the server does not know."""
+        asked = [
+            self.complete(Request((Message("user", "Hi"),), sampling=Sampling(max_tokens=16), constraint=each))
+            for each in CANARIES
+        ]
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        return {
+            each.kind
+            for each, answer in zip(CANARIES, answers, strict=True)
+            if isinstance(answer, BaseException) or "qzx-7" not in answer[0].text
+        }
+
+    async def health(self) -> float:
+        """Seconds until the slowest server has made a token (/health_generate takes one at least)."""
+        began = time.perf_counter()
+        await self.fleet.each("/health_generate")
+        return time.perf_counter() - began
+
+    async def open_session(self, capacity: int = 1 << 20, session_id: str = "") -> str:
+        """Open a session of so many characters on every server; its id, for the option `session_id`."""
+        session_id = session_id or next(self._ids)
+        await self.fleet.each("/open_session", post_json({"capacity_of_str_len": capacity, "session_id": session_id}))
+        return session_id
+
+    async def close_session(self, session_id: str) -> None:
+        """Let the servers forget a session."""
+        await self.fleet.each("/close_session", post_json({"session_id": session_id}))
+
+    async def close(self) -> None:
+        """Let aborts go out, and close the connections."""
+        await self.transport.close()
+        await self.fleet.close()
+
+
+def _rids(body: Generate) -> list[str]:
+    """The ids a request runs under. Several answers to one prompt run under others, which nobody is told."""
+    if isinstance(body.rid, list):
+        return body.rid
+    return [body.rid] if body.sampling_params.n == 1 else []
