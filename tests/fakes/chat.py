@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
@@ -270,23 +271,30 @@ async def _stream_one(call: Call, events: Events, number: int, job: Job) -> bool
     """One choice: the role, what is said bit by bit (tool calls at the end), the reason; False once cut."""
     if not await events.send(chunk(call, job, {"index": number, "delta": {"role": "assistant", "content": ""}})):
         return False
-    tools = bool(call.body.get("tools") and call.fake.tool_calls)
-    said, counted, delta = "", 0, dict[str, Any]()
-    async for over in steps(call.engine, job, 1, call.trouble):
-        result = answer_of(call.engine, job, over)
-        delta = {"content": result["text"][len(said) :]}
-        logprobs = {"content": _logprobs(result["meta_info"], counted)} if call.body.get("logprobs") else None
-        counted, said = job.run.done, said if tools else result["text"]
-        if tools and over:
-            delta = _called(result)
-        elif tools or not delta["content"]:
-            continue
-        if not await events.send(chunk(call, job, {"index": number, "delta": delta, "logprobs": logprobs})):
-            return False
+    said = counted = 0
+    delta: dict[str, Any] = {}
+    async with aclosing(steps(call.engine, job, 1, call.trouble)) as running:
+        async for over in running:
+            result = answer_of(call.engine, job, over)
+            delta = _delta(call, result, said, over)
+            if not delta:
+                continue
+            logprobs = {"content": _logprobs(result["meta_info"], counted)} if call.body.get("logprobs") else None
+            said, counted = len(result["text"]), job.run.done
+            if not await events.send(chunk(call, job, {"index": number, "delta": delta, "logprobs": logprobs})):
+                return False
     reason = answer_of(call.engine, job)["meta_info"]["finish_reason"]
-    end = "tool_calls" if tools and delta.get("tool_calls") and reason["type"] == "stop" else reason["type"]
+    end = "tool_calls" if delta.get("tool_calls") and reason["type"] == "stop" else reason["type"]
     last = {"index": number, "delta": {}, "finish_reason": end, "matched_stop": reason.get("matched")}
     return await events.send(chunk(call, job, last))
+
+
+def _delta(call: Call, result: dict[str, Any], said: int, over: bool) -> dict[str, Any]:
+    """What is new; with tools nothing until all is said, as a call cannot be told from text before."""
+    if not (call.body.get("tools") and call.fake.tool_calls):
+        new = result["text"][said:]
+        return {"content": new} if new else {}
+    return _called(result) if over else {}
 
 
 def _called(result: dict[str, Any]) -> dict[str, Any]:

@@ -151,6 +151,8 @@ def _of_generate(answer: Any, last: bool = True) -> list[str]:
         return [f"/generate: {error}"]
     if read.meta_info is None:
         return ["/generate: an answer without meta_info"]
+    if getattr(read.meta_info.finish_reason, "message", None) == "Abort in waiting queue":
+        return []  # the server says little of a request it never ran
     needed = META | (META_LAST if last else frozenset())
     problems = [f"/generate: meta_info lacks {key!r}" for key in sorted(needed - answer["meta_info"].keys())]
     return problems + _of_tokens(read) + (_of_end(read) if last else [])

@@ -77,6 +77,7 @@ class Run:
     done: int = 0
     spans: list[dict[str, Any]] = field(default_factory=list)
     aborted: bool = False
+    unheard: bool = False  # aborted while it waited in the queue
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     place: asyncio.Future[None] | None = None
     goal: int = 0
@@ -147,8 +148,14 @@ class Engine:
         Raises:
             Refused: no room in the context, an empty prompt, a constraint that does not compile, a bad number.
         """
-        limit = params.get("max_new_tokens", 128)
-        self._check(prompt_ids, params, 128 if limit is None else limit)
+        if rid in self.running:
+            raise Refused(f"Duplicate request ID detected: {rid}")
+        session = body.get("session_params") or {}
+        if session.get("id") is not None and session["id"] not in self.sessions:
+            raise Refused("Invalid request session id")
+        limit = params.get("max_new_tokens")
+        self._check(prompt_ids, params, 0 if limit is None else limit)
+        limit = min(128, self.context_length - len(prompt_ids)) if limit is None else limit
         try:
             constraint = constraint_of(params)
         except GrammarError as error:
@@ -169,14 +176,14 @@ class Engine:
             raise Refused(f"temperature must be a non-negative finite number, got {temperature}.")
         if len(prompt_ids) >= self.context_length:
             raise Refused(
-                f"The input ({len(prompt_ids)} tokens) is longer than or exceeds the model's context length "
-                f"({self.context_length} tokens). "
+                f"The input ({len(prompt_ids)} tokens) is longer than the model's context length "
+                f"({self.context_length} tokens)."
             )
         total = len(prompt_ids) + limit
         if total > self.context_length:
             raise Refused(CONTEXT.format(limit=self.context_length, total=total, prompt=len(prompt_ids), new=limit))
 
-    def _say(self, asked: Asked, params: dict[str, Any], limit: int | None) -> tuple[list[int], int | str | None]:
+    def _say(self, asked: Asked, params: dict[str, Any], limit: int) -> tuple[list[int], int | str | None]:
         """The answer's ids, and what will stop it: the EOS id, a stop string, or None where it is cut by length."""
         if limit == 0:
             return [], None
@@ -191,10 +198,13 @@ class Engine:
             at, matched = min(found)
             text = text[: at + len(str(matched))]
         ids = tokenizer.respell(tokenizer.encode(text), asked.random, self.drift)
+        if params.get("ignore_eos") and matched == tokenizer.EOS:
+            filler = tokenizer.encode(" and so on")
+            return (ids + filler * limit)[:limit], None
         if matched == tokenizer.EOS:
             ids = ids if tokenizer.EOS not in ids else ids[: ids.index(tokenizer.EOS)]
             ids.append(tokenizer.EOS)
-        return (ids[:limit], None) if limit is not None and len(ids) > limit else (ids, matched)
+        return (ids[:limit], None) if len(ids) > limit else (ids, matched)
 
     # -- runs --------------------------------------------------------------------------------------------------------
 
@@ -249,6 +259,7 @@ class Engine:
             finally:
                 if run.place in self.queue:
                     self.queue.remove(run.place)
+            run.unheard = run.aborted
         self.active += 1
         self.max_active = max(self.max_active, self.active)
 
@@ -264,8 +275,9 @@ class Engine:
     # -- control -----------------------------------------------------------------------------------------------------
 
     def abort(self, rid: str = "", everything: bool = False) -> None:
-        """End runs with what they have; a `rid` counts as the beginning of one, as in SGLang."""
-        for name in [name for name in self.running if everything or (rid and name.startswith(rid))]:
+        """End runs with what they have. As in SGLang an unknown `rid` ends none, a known one all that begin with it."""
+        known = everything or rid in self.running
+        for name in [name for name in self.running if known and (everything or name.startswith(rid))]:
             self.aborted.append(name)
             for run in self.running[name]:
                 run.settle(self.weight_version)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,7 +118,7 @@ async def whole(engine: Engine, jobs: Sequence[Job], trouble: Trouble = OK) -> N
             raise end
 
 
-async def steps(engine: Engine, job: Job, step: int | None, trouble: Trouble = OK) -> AsyncIterator[bool]:
+async def steps(engine: Engine, job: Job, step: int | None, trouble: Trouble = OK) -> AsyncGenerator[bool]:
     """Run one, `step` tokens at a time; yields whether it is over."""
     run = job.run
     with engine.registered(run, job.wanted.known):
@@ -140,6 +140,9 @@ async def steps(engine: Engine, job: Job, step: int | None, trouble: Trouble = O
 def answer_of(engine: Engine, job: Job, over: bool = True) -> dict[str, Any]:
     """The answer to one run, as far as it is."""
     run, wanted = job.run, job.wanted
+    shown = {"prompt_token_ids": run.prompt_ids} if wanted.prompt_ids else {}
+    if run.unheard:
+        return {"text": "", "output_ids": [], "meta_info": _unheard(engine, run), **shown}
     ids = run.planned[: run.done]
     meta: dict[str, Any] = {
         "id": run.rid,
@@ -159,8 +162,18 @@ def answer_of(engine: Engine, job: Job, over: bool = True) -> dict[str, Any]:
         meta["weight_versions"] = run.spans or empty
         meta["e2e_latency"] = time.perf_counter() - run.started
         meta["response_sent_to_client_ts"] = time.time()
-    shown = {"prompt_token_ids": run.prompt_ids} if wanted.prompt_ids else {}
     return {"text": text_of(run, over), "output_ids": ids, "meta_info": meta, **shown}
+
+
+def _unheard(engine: Engine, run: Run) -> dict[str, Any]:
+    """`meta_info` of a run aborted in the queue: the server tells no more than this."""
+    return {
+        "id": run.rid,
+        "finish_reason": {"type": "abort", "message": "Abort in waiting queue"},
+        "weight_version": engine.weight_version,
+        "e2e_latency": time.perf_counter() - run.started,
+        "completion_tokens": 0,
+    }
 
 
 def finish_of(run: Run) -> dict[str, Any]:

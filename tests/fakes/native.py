@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
@@ -14,8 +15,6 @@ from tests.fakes.trouble import Events, dropped, send
 
 if TYPE_CHECKING:
     from tests.fakes.server import Call
-
-STATUS = {400: "Bad Request"}
 
 
 def error(message: str, status: int = 400, kind: str = "BadRequestError") -> web.Response:
@@ -56,11 +55,13 @@ async def generate(call: Call) -> web.StreamResponse:
 async def _stream(call: Call, jobs: list[Any], many: bool) -> web.StreamResponse:
     events = Events(call.request, call.trouble)
     for index, job in enumerate(jobs):
-        async for over in steps(call.engine, job, job.run.params.get("stream_interval") or 1, call.trouble):
-            event = answer_of(call.engine, job, over) | ({"index": index} if many else {})
-            call.fake.violations.extend(contract.problems_of_event(event))
-            if not await events.send(event):
-                return events.response
+        every = job.run.params.get("stream_interval") or 1
+        async with aclosing(steps(call.engine, job, every, call.trouble)) as running:
+            async for over in running:
+                event = answer_of(call.engine, job, over) | ({"index": index} if many else {})
+                call.fake.violations.extend(contract.problems_of_event(event))
+                if not await events.send(event):
+                    return events.response
     return await events.end()
 
 
