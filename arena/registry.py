@@ -60,6 +60,7 @@ GAMES: dict[str, str] = {
     "Wordle-v0": "arena.games.words.wordle:Wordle",
 }
 AGENTS: dict[str, str] = {
+    "engine": "arena.adapters.models.agents:EngineAgent",
     "first": "arena.agents.simple:FirstAgent",
     "human": "arena.agents.human:HumanAgent",
     "mcts": "arena.agents.mcts:MCTSAgent",
@@ -67,6 +68,7 @@ AGENTS: dict[str, str] = {
     "random": "arena.agents.simple:RandomAgent",
     "sb3": "arena.adapters.sb3:SB3Agent",
     "scripted": "arena.agents.simple:ScriptedAgent",
+    "sglang": "arena.adapters.models.agents:SGLangAgent",
 }
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.]*-v[0-9]+\Z")
 # Words that end the name of an option whose value is a secret; `max_tokens` and `tokenizer` are none.

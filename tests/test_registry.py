@@ -42,9 +42,12 @@ def test_every_id_loads_and_says_what_it_is(game_id: str) -> None:
     assert make_game(game_id, 3) == make_game(game, Random(3))
 
 
-@pytest.mark.parametrize("name", sorted(set(AGENTS) - {"sb3"}))  # sb3 needs a model: tests/adapters
+TARGETS = {"scripted": ":1|2", "sglang": ":http://127.0.0.1:1", "openai": ":http://127.0.0.1:1/v1?model=m"}
+
+
+@pytest.mark.parametrize("name", sorted(set(AGENTS) - {"sb3", "engine"}))  # they need a model: tests/adapters
 def test_every_agent_can_be_made(name: str) -> None:
-    spec = f"{name}:1|2" if name == "scripted" else name
+    spec = name + TARGETS.get(name, "")
     agent = make_agent(spec)
     assert isinstance(agent, Agent)
     assert agent.name == spec

@@ -1,0 +1,135 @@
+"""Served language models as agents that spec strings name: `sglang:http://127.0.0.1:30000?model=qwen&temperature=0.7`.
+
+Every field of Prompting, Sampling and Settings, and every keyword of the model's class, is an option.
+"""
+
+import inspect
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal, get_origin
+
+import msgspec
+
+from arena.adapters.models.engine import Engine
+from arena.adapters.models.settings import Settings
+from arena.adapters.models.sglang import SGLang
+from arena.agents.llm import LLMAgent
+from arena.agents.prompting import Prompting
+from arena.model import Model, Sampling
+
+__all__ = ["EngineAgent", "SGLangAgent"]
+
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_RECORDED = frozenset({"logprobs", "prompt_ids"})  # options that change the record, not the play
+
+
+def _fields(struct: type[msgspec.Struct]) -> Iterator[inspect.Parameter]:
+    """The fields of a Struct as options; a tuple may be given as a list, as JSON has it, or be a single text."""
+    for field in msgspec.structs.fields(struct):
+        kind: Any = type(field.default) if get_origin(field.type) is Literal else field.type
+        if field.name == "stop":
+            kind = str | list | tuple
+        yield inspect.Parameter(field.name, _KEYWORD, default=field.default, annotation=kind)
+
+
+def _signature(model: type[Model], *structs: type[msgspec.Struct]) -> inspect.Signature:
+    """The target, the options of the model's own, and the fields of the Structs."""
+    target = inspect.Parameter("target", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=str)
+    own = [
+        p.replace(kind=_KEYWORD)
+        for name, p in list(inspect.signature(model).parameters.items())[1:]
+        if name != "settings"
+    ]
+    return inspect.Signature([target, *own, *[option for struct in structs for option in _fields(struct)]])
+
+
+def _taken(struct: type[msgspec.Struct], options: dict[str, Any]) -> dict[str, Any]:
+    """The options that are fields of the Struct; they are taken out."""
+    return {name: options.pop(name) for name in struct.__struct_fields__ if name in options}
+
+
+class ServedAgent(LLMAgent):
+    """A language model that is named by a spec string.
+
+    Options:
+        model: the name of the model at the server; "": the one it serves
+        style: chat (the conversation grows), snapshot (all is told anew each turn) or window (the last exchanges stay)
+        window: exchanges that style=window keeps beside the present one, 0 to 64
+        thinking: thoughts stay in history and reply (keep), in neither (strip), or in the history only (separate)
+        show_legal: whether the prompt lists the legal actions, where the referee shows them
+        legal_limit: the longest list that is written out, in actions; 0: no limit
+        answer: how the model is told to mark its action: answer, boxed, final, bracket or plain
+        template: a folder with a system.j2, turn.j2 or form.j2 of your own
+        overflow: the context is full: window (drop the oldest exchanges), forfeit, or truncate (end the episode)
+        decode: free, constrained (to legal actions), score (the likeliest legal action) or vote (of several replies)
+        votes: replies that decode=vote asks for, 1 to 64
+        tools: for tool tasks, the format of calls the model was trained for: hermes, llama, pythonic, mistral, openai;
+            "": the task's own
+        max_tokens: the longest answer, in tokens
+        temperature: 0 or more; 0: always the likeliest
+        top_p: above 0, up to 1
+        top_k: 1 or more; -1: all tokens
+        min_p: 0 to 1
+        stop: a text, or a list of texts, that ends the answer
+        concurrency: requests in flight at one endpoint
+        adaptive: fewer than that while the server says that it is too busy
+        requests_per_minute: at most so many
+        tokens_per_minute: at most so many
+        retries: further attempts where the server was too busy or the connection broke
+        connect_seconds: the longest wait for a connection
+        first_token_seconds: the longest wait for the first token; answers are streamed if it is set
+        call_seconds: the longest wait for the whole answer to one attempt
+        api_key_env: the environment variable that holds the key
+        cache: a folder where answers at temperature 0 are kept
+        prices: a TOML file of prices
+        input_price: dollars per million tokens of the prompt
+        cached_price: dollars per million tokens of the prompt that the server had in its cache
+        output_price: dollars per million tokens of the answer
+        logprobs: whether log-probabilities are asked for
+        prompt_ids: whether the server tells the tokens of the prompt it read
+        lora_path: the name of a loaded LoRA adapter
+        session_id: a session opened at the server
+        server_args: what sglang.Engine takes beside the path, as a JSON object
+    """
+
+    incidental = frozenset(Settings.__struct_fields__) | _RECORDED | {"session_id"}
+
+    def __init__(self, model: Model, options: dict[str, Any]) -> None:
+        """`options`: fields of Prompting and Sampling."""
+        prompting, sampling = Prompting(**_taken(Prompting, options)), _taken(Sampling, options)
+        stop = sampling.get("stop", ())
+        sampling["stop"] = (stop,) if isinstance(stop, str) else tuple(stop)
+        super().__init__(model, prompting, Sampling(**sampling))
+
+
+class SGLangAgent(ServedAgent):
+    """A language model served by SGLang: `sglang:http://127.0.0.1:30000?model=qwen`.
+
+    Options:
+        target: the server's address; several servers of one model with commas between
+    """
+
+    name = "sglang"
+    __signature__: ClassVar[inspect.Signature] = _signature(SGLang, Prompting, Sampling, Settings)
+
+    def __init__(self, target: str, **options: Any) -> None:
+        self.__signature__.bind(target, **options)
+        settings = Settings(**_taken(Settings, options))
+        told = {name: options.pop(name) for name in inspect.signature(SGLang).parameters if name in options}
+        super().__init__(SGLang(target, settings=settings, **told), options)
+
+
+class EngineAgent(ServedAgent):
+    """A language model that SGLang runs in this process: `engine:/path/to/model`.
+
+    Options:
+        target: the folder of the model
+    """
+
+    name = "engine"
+    incidental = _RECORDED
+    __signature__: ClassVar[inspect.Signature] = _signature(Engine, Prompting, Sampling)
+
+    def __init__(self, target: str, **options: Any) -> None:
+        self.__signature__.bind(target, **options)
+        told = {name: options.pop(name) for name in inspect.signature(Engine).parameters if name in options}
+        super().__init__(Engine(target, **told), options)
