@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 import jinja2
 import msgspec
+from jinja2.runtime import new_context
 
 from arena.agent import View
 from arena.game import Game
@@ -262,9 +263,12 @@ def _writer(environment: jinja2.Environment, name: str) -> Writer:
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{name} cannot be read as a template: {error}") from error
 
+    names = dict(template.globals)  # once, as a plain dict: what the environment makes of it costs more than writing
+
     def write(values: Mapping[str, Any]) -> str:
         try:
-            return "".join(template.root_render_func(template.new_context(values)))  # type: ignore[arg-type] # read only
+            context = new_context(environment, template.name, template.blocks, {**names, **values}, shared=True)
+            return "".join(template.root_render_func(context))
         except Exception as error:  # a user's template may fail in any way: it is told as whose it is
             raise ValueError(f"{template.filename}: {type(error).__name__}: {error!s:.200}") from error
 
