@@ -1,6 +1,5 @@
 """What went wrong with a request, and what to do about it: one line, with no secret in it."""
 
-import asyncio
 import math
 import os
 import re
@@ -116,8 +115,8 @@ def refused(base: str, path: str, status: int, headers: Mapping[str, str], body:
     )
 
 
-def broken_connection(base: str, error: Exception, seconds: str) -> Failure:
-    """There was no whole answer. `seconds`: the time-out that ran out, if that was it."""
+def broken_connection(base: str, error: Exception) -> Failure:
+    """There was no whole answer; a TimeoutError says how long it was waited for."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientConnectorSSLError):
         return Failure(f"cannot connect safely to {base}: {one_line(str(error))}", down=True)
     if isinstance(error, aiohttp.ClientConnectorError):
@@ -127,8 +126,8 @@ def broken_connection(base: str, error: Exception, seconds: str) -> Failure:
         return Failure(line, again=True, down=True)
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return Failure(f"cannot connect to {base} in time (connect_seconds)", again=True, busy=True, down=True)
-    if isinstance(error, asyncio.TimeoutError):
-        return Failure(f"{base}: no answer within {seconds}", again=True, busy=True, down=True, running=True)
+    if isinstance(error, TimeoutError):
+        return Failure(f"{base}: {error}", again=True, busy=True, down=True, running=True)
     if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
         return Failure(f"{base}: not an address that can be asked")
     why = one_line(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)

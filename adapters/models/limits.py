@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-__all__ = ["Pace", "Slots"]
+__all__ = ["Deadlines", "Pace", "Slots", "Watched"]
 
 CUT = 0.5
 """What is left of an adaptive limit after the server was too busy."""
@@ -91,3 +91,63 @@ class Pace:
             while (wait := self.free_at - self.clock()) > 0:
                 await asyncio.sleep(wait)
             self.free_at = max(self.free_at, self.clock()) + amount * self.seconds
+
+
+class Deadlines:
+    """A time limit that all calls share: one timer in all, where `asyncio.timeout` would need one for each call.
+
+    As their limits are equal, calls run out of time in the order they were begun.
+    """
+
+    __slots__ = ("calls", "loop", "seconds", "timer")
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.loop = asyncio.get_running_loop()
+        self.calls: dict[Watched, None] = {}
+        self.timer: asyncio.TimerHandle | None = None
+
+    def watch(self) -> "Watched":
+        """Begin: the running task is cancelled when its time is over, unless `done` comes first."""
+        call = Watched(self.loop.time() + self.seconds)
+        self.calls[call] = None
+        if self.timer is None:
+            self.timer = self.loop.call_at(call.ends, self._strike)
+        return call
+
+    def done(self, call: "Watched") -> None:
+        """End."""
+        self.calls.pop(call, None)
+
+    def _strike(self) -> None:
+        self.timer, now = None, self.loop.time()
+        while self.calls:
+            call = next(iter(self.calls))
+            if call.ends > now:
+                self.timer = self.loop.call_at(call.ends, self._strike)
+                return
+            del self.calls[call]
+            call.over = True
+            call.task.cancel()
+
+    def close(self) -> None:
+        """Stop the timer."""
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+
+class Watched:
+    """One call under a time limit."""
+
+    __slots__ = ("before", "ends", "over", "task")
+
+    def __init__(self, ends: float) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self.task, self.ends, self.over = task, ends, False
+        self.before = task.cancelling()
+
+    def timed_out(self) -> bool:
+        """Whether a CancelledError that came is ours, and nobody else wants the task cancelled."""
+        return self.over and self.task.uncancel() <= self.before

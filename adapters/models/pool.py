@@ -9,25 +9,21 @@ from random import Random
 from typing import NamedTuple
 
 import aiohttp
-import yarl
 
+from arena.adapters.models.endpoint import LONGEST_ASKED_FOR, Endpoint
 from arena.adapters.models.failures import Failure, broken_connection, refused
-from arena.adapters.models.limits import Pace, Slots
+from arena.adapters.models.limits import Deadlines
 from arena.adapters.models.settings import Settings
 from arena.adapters.models.sse import payloads
 from arena.model import ModelError
 
-__all__ = ["Cancelled", "Endpoint", "Pool", "Question"]
+__all__ = ["Cancelled", "Pool", "Question"]
 
 Cancelled = Callable[[str], Awaitable[None]]
 """What is done when a request will not be waited for any longer, given its endpoint: abort it there."""
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 20.0
 """Seconds: the longest wait before the second attempt, doubled with every further one up to the last."""
-LONGEST_ASKED_FOR = 60.0
-"""Seconds that a server's Retry-After is believed."""
-ASIDE, LONGEST_ASIDE = 1.0, 30.0
-"""Seconds an endpoint that broke down is set aside, doubled every time."""
 LARGEST = 64 << 20
 """Bytes of an answer."""
 GOODBYE = 5.0
@@ -51,52 +47,6 @@ class Question(NamedTuple):
     """Where the payloads of a streamed answer go."""
 
 
-class Endpoint:
-    """One server, and how it is doing."""
-
-    def __init__(self, base: str, settings: Settings, clock: Callable[[], float]) -> None:
-        self.base = base
-        self.slots = Slots(settings.concurrency, adaptive=settings.adaptive)
-        self.requests = Pace(settings.requests_per_minute, clock) if settings.requests_per_minute else None
-        self.tokens = Pace(settings.tokens_per_minute, clock) if settings.tokens_per_minute else None
-        self.limited = self.requests is not None or self.tokens is not None
-        self.aside_until = 0.0
-        self.quiet_until = 0.0
-        self.breakdowns = 0
-        self._urls: dict[str, yarl.URL] = {}
-
-    def url(self, path: str) -> yarl.URL:
-        """The address of a path here, made once."""
-        url = self._urls.get(path)
-        if url is None:
-            url = self._urls[path] = yarl.URL(self.base + path, encoded=True)
-        return url
-
-    def answered(self) -> None:
-        """All is well."""
-        self.aside_until, self.breakdowns = 0.0, 0
-        self.slots.answered()
-
-    def failed(self, failure: Failure, sent: float, now: float) -> None:
-        """Remember what that says about the server."""
-        if failure.busy:
-            self.slots.overloaded(sent, now)
-        if failure.down:
-            self.aside_until = now + min(ASIDE * 2.0**self.breakdowns, LONGEST_ASIDE)
-            self.breakdowns = min(self.breakdowns + 1, 10)
-        if failure.wait:
-            self.quiet_until = max(self.quiet_until, now + min(failure.wait, LONGEST_ASKED_FOR))
-
-    async def hold(self, tokens: int, now: Callable[[], float]) -> None:
-        """Wait as long as the server, or the limits per minute, ask for."""
-        if self.requests is not None:
-            await self.requests.take(1)
-        if self.tokens is not None and tokens:
-            await self.tokens.take(tokens)
-        while (wait := self.quiet_until - now()) > 0:
-            await asyncio.sleep(wait)
-
-
 class Pool:
     """The connections of the running event loop. They are closed with it, if not before."""
 
@@ -105,6 +55,7 @@ class Pool:
         self.settings = settings
         self.clock = self.loop.time
         self.endpoints = [Endpoint(base, settings, self.clock) for base in urls]
+        self.deadlines = Deadlines(settings.call_seconds)
         self.chance = Random()
         self.goodbyes: set[asyncio.Task[None]] = set()
         self.closed = False
@@ -123,7 +74,7 @@ class Pool:
             headers=headers,
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
-            timeout=aiohttp.ClientTimeout(total=self.settings.call_seconds, sock_connect=self.settings.connect_seconds),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=self.settings.connect_seconds),
         )
 
     def _key(self) -> str:
@@ -140,6 +91,8 @@ class Pool:
         clock, began, attempt = self.clock, self.clock(), 0
         while True:
             attempt += 1
+            if self.closed:
+                raise ModelError(f"{', '.join(self._bases())}: the connections have been closed meanwhile")
             endpoint = self._choose(question)
             result = await self._attempt(endpoint, question)
             if isinstance(result, bytes):
@@ -152,7 +105,7 @@ class Pool:
             await endpoint.hold(question.tokens, self.clock)
         if not slots.enter_now():
             await slots.enter()
-        sent = self.clock()
+        call = self.deadlines.watch()
         try:
             async with self.session.request(
                 question.method, endpoint.url(question.path), data=question.body, allow_redirects=False
@@ -164,13 +117,16 @@ class Pool:
                 said = await _bounded(response, LARGEST >> 10)
             failure = self._refused(endpoint, question, response, said)
         except asyncio.CancelledError:
-            self._goodbye(endpoint, question)
-            raise
+            if not call.timed_out():
+                self._goodbye(endpoint, question)
+                raise
+            failure = broken_connection(endpoint.base, self._too_slow())
         except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
-            failure = broken_connection(endpoint.base, error, self._time_out(error))
+            failure = broken_connection(endpoint.base, error)
         finally:
+            self.deadlines.done(call)
             slots.leave()
-        endpoint.failed(failure, sent, self.clock())
+        endpoint.failed(failure, call.ends - self.settings.call_seconds, self.clock())
         return failure
 
     async def _body(self, response: aiohttp.ClientResponse, question: Question) -> bytes:
@@ -185,12 +141,12 @@ class Pool:
         return await _bounded(response, LARGEST)
 
     async def _payloads(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
-        found = payloads(response.content.iter_any(), LARGEST)
+        found, limit = payloads(response.content.iter_any(), LARGEST), self.settings.first_token_seconds
         try:
-            async with asyncio.timeout(self.settings.first_token_seconds):
+            async with asyncio.timeout(limit):
                 first = await anext(found, None)
         except TimeoutError:
-            raise _NoFirstToken from None
+            raise TimeoutError(f"no first token within {limit:g} s (first_token_seconds)") from None
         if first is not None:
             yield first
             async for payload in found:
@@ -203,10 +159,8 @@ class Pool:
         key = os.environ.get(env, "").strip() if env else ""
         return refused(endpoint.base, question.path, response.status, response.headers, said, key, env)
 
-    def _time_out(self, error: Exception) -> str:
-        if isinstance(error, _NoFirstToken):
-            return f"{self.settings.first_token_seconds:g} s for the first token (first_token_seconds)"
-        return f"{self.settings.call_seconds:g} s (call_seconds)"
+    def _too_slow(self) -> TimeoutError:
+        return TimeoutError(f"no whole answer within {self.settings.call_seconds:g} s (call_seconds)")
 
     async def _again(self, failure: Failure, endpoint: Endpoint, question: Question, attempt: int) -> None:
         """Get ready for the next attempt. Raises ModelError if there is none."""
@@ -251,27 +205,45 @@ class Pool:
             await endpoint.slots.enter()
             sent = self.clock()
             try:
-                async with self.session.request(
-                    question.method, endpoint.url(question.path), data=question.body, allow_redirects=False
-                ) as response:
-                    if response.status < 300:
-                        async with contextlib.aclosing(self._payloads(response)) as found:
-                            async for payload in found:
-                                begun = True
-                                yield payload
-                        endpoint.answered()
-                        return
-                    said = await _bounded(response, LARGEST >> 10)
-                failure = self._refused(endpoint, question, response, said)
+                async with contextlib.aclosing(self._streamed(endpoint, question)) as found:
+                    while (payload := await self._until(sent, found)) is not None:
+                        begun = True
+                        yield payload
+            except _Refused as refusal:
+                failure = refusal.failure
             except (asyncio.CancelledError, GeneratorExit):
                 self._goodbye(endpoint, question)
                 raise
             except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
-                failure = broken_connection(endpoint.base, error, self._time_out(error))
+                failure = broken_connection(endpoint.base, error)
+            else:
+                endpoint.answered()
+                return
             finally:
                 endpoint.slots.leave()
             endpoint.failed(failure, sent, self.clock())
             await self._again(failure._replace(again=failure.again and not begun), endpoint, question, attempt)
+
+    async def _streamed(self, endpoint: Endpoint, question: Question) -> AsyncGenerator[bytes, None]:
+        async with self.session.request(
+            question.method, endpoint.url(question.path), data=question.body, allow_redirects=False
+        ) as response:
+            if response.status >= 300:
+                said = await _bounded(response, LARGEST >> 10)
+                raise _Refused(self._refused(endpoint, question, response, said))
+            async with contextlib.aclosing(self._payloads(response)) as found:
+                async for payload in found:
+                    yield payload
+
+    async def _until(self, sent: float, found: AsyncGenerator[bytes, None]) -> bytes | None:
+        """The next payload. A time limit of its own each: whoever iterates may be anywhere in between."""
+        try:
+            async with asyncio.timeout_at(sent + self.settings.call_seconds) as limit:
+                return await anext(found, None)
+        except TimeoutError:
+            if limit.expired():
+                raise self._too_slow() from None
+            raise
 
     async def notify(self, path: str, body: bytes, url: str) -> bool:
         """Tell an endpoint something once, whatever comes of it; whether it was taken."""
@@ -298,6 +270,7 @@ class Pool:
         if self.goodbyes:
             await asyncio.wait(set(self.goodbyes))
         self.closed = True
+        self.deadlines.close()
         await self._with_loop.aclose()
 
     def abandon(self) -> None:
@@ -307,8 +280,12 @@ class Pool:
         _ = self.connector.close()  # closes at once what is left; there is no loop to wait in
 
 
-class _NoFirstToken(TimeoutError):
-    pass
+class _Refused(Exception):
+    """A refusal on its way out of a generator."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.line)
+        self.failure = failure
 
 
 async def _close_with_loop(session: aiohttp.ClientSession) -> AsyncGenerator[None, None]:
