@@ -24,6 +24,7 @@ ROUTES: "dict[tuple[str, str], Callable[[Call], Awaitable[web.StreamResponse]]]"
     ("GET", "/server_info"): native.server_info,
     ("GET", "/get_server_info"): native.server_info,
     ("POST", "/flush_cache"): native.flush_cache,
+    ("GET", "/workers"): native.workers,
 }
 
 

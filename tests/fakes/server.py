@@ -257,14 +257,14 @@ class FakeSGLang:
     async def _called(
         self, handler: Handler, request: web.Request, route: str, body: Any, trouble: Trouble
     ) -> web.StreamResponse:
-        if self.router:
+        if self.router and route != "/workers":
             if not self.workers:
                 return unavailable()
             self._turn += 1
             worker = self.workers[self._turn % len(self.workers)]
             body = without_unknown(route, body)
             return await handler(Call(worker, worker.engine, request, route, body, trouble))
-        if self.dialect == "sglang" and body is not None:
+        if self.dialect == "sglang" and body is not None and not self.router:
             problems = contract.problems_of_request(route, body)
             self.violations.extend(problems)
             if any(problem.endswith("is missing") for problem in problems) or not isinstance(body, dict):
