@@ -212,6 +212,10 @@ class Agent(ABC):
         """
         return None
 
+    def standin(self) -> "Agent | None":
+        """For a dry run: who plays at random and records the tokens this agent would spend; None: it spends none."""
+        return None
+
     def info(self) -> AgentInfo:
         """What the record says of the policy; asked once at the end of each episode."""
         return NO_INFO

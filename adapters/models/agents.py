@@ -14,6 +14,7 @@ from arena.adapters.models.settings import Settings
 from arena.adapters.models.sglang import SGLang
 from arena.agents.llm import LLMAgent
 from arena.agents.prompting import Prompting
+from arena.agents.standin import StandIn
 from arena.model import Model, Sampling
 
 __all__ = ["EngineAgent", "SGLangAgent"]
@@ -99,6 +100,10 @@ class ServedAgent(LLMAgent):
         stop = sampling.get("stop", ())
         sampling["stop"] = (stop,) if isinstance(stop, str) else tuple(stop)
         super().__init__(model, prompting, Sampling(**sampling))
+
+    def standin(self) -> StandIn:
+        """See `Agent.standin`."""
+        return StandIn(self.prompting, self.sampling, tokens="tokens" in self.model.features)
 
 
 class SGLangAgent(ServedAgent):

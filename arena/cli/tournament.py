@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from datetime import timedelta
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,8 +14,11 @@ from typing import Any, ClassVar
 import click
 import msgspec
 from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 from arena.cli.errors import Failure, naming, plain, refusing
+from arena.cli.estimate import spending
 from arena.cli.leaderboard import print_board
 from arena.cli.main import LazyGroup
 from arena.cli.output import program, stdout
@@ -68,7 +72,13 @@ def tournament() -> None:
               help="For one answer; then a local agent forfeits, and a served one makes the game void.")  # fmt: skip
 @click.option("--max-turns", type=int, help="Plies; then a game is truncated.")
 @click.option("--redo-void", is_flag=True, help="Play games again that stayed void in earlier runs.")
-@click.option("--dry-run", is_flag=True, help="Say how many games would be played, and play none.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Say how many games would be played and what models would cost at most, and play none.",
+)
+@click.option("--seconds-per-reply", type=click.FloatRange(0, min_open=True), default=2.0, show_default=True,
+              metavar="SECONDS", help="For the time a dry run expects; `arena models probe` measures it.")  # fmt: skip
 def run_command(
     config: str | None,
     games: tuple[str, ...],
@@ -76,6 +86,7 @@ def run_command(
     out: str | None,
     redo_void: bool,
     dry_run: bool,
+    seconds_per_reply: float,
     **numbers: Any,
 ) -> None:
     """Play what CONFIG.toml or the options describe. The same command goes on where it was stopped or killed.
@@ -92,6 +103,7 @@ def run_command(
         folder = Path(out) if out else Path("runs") / (Path(config).stem if config else _called(asked))
         if dry_run:
             _tell(asked, results_file(folder))
+            _tell_spending(asked, seconds_per_reply)
             return
         tally = play_all(asked, folder, Console(stderr=True), redo_void)
     _end(tally, folder)
@@ -131,6 +143,28 @@ def _tell(asked: Tournament, path: Path) -> None:
     if path.exists():
         with Store.open(path) as store:
             click.echo(f"{path} holds {len(store.finished())} finished games")
+
+
+def _tell_spending(asked: Tournament, seconds: float) -> None:
+    """What models would read and write, from a few games played by stand-ins; nothing where no agent asks one."""
+    found = list(spending(asked))
+    if not found:
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for at, column in enumerate(("game", "agent", "replies", "tokens in", "cached", "tokens out, at most", "dollars")):
+        table.add_column(column, justify="left" if at < 2 else "right", overflow="fold")
+    for row in found:
+        counts = [f"{value:,.0f}" for value in (row.replies, row.prompt, row.cached, row.wrote)]
+        cost = "?" if row.cost is None else f"{row.cost:,.2f}"
+        table.add_row(escape(plain(row.game)), escape(plain(row.agent)), *counts, cost)
+    stdout().print(table)
+    known = [row.cost for row in found if row.cost is not None]
+    replies = sum(row.replies for row in found)
+    time = timedelta(seconds=round(replies * seconds / asked.concurrency))
+    facts = [f"{replies:,.0f} replies", f"about {time} at {seconds:g} s a reply and {asked.concurrency} games at once"]
+    facts += [f"at most ${sum(known):,.2f}"] if known else []
+    facts += ["? : no price is known; give input_price and output_price"] if len(known) < len(found) else []
+    click.echo("; ".join(facts))
 
 
 def play_all(asked: Tournament, folder: Path, console: Console, redo_void: bool = False) -> Tally:
