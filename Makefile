@@ -7,6 +7,9 @@ MINOR = $(shell $(PYTHON) -c 'import sys; print("3.%d" % sys.version_info[1])')
 VENV ?= .venv
 DEMO_VENV ?= .venv-demo
 WHEELS ?= .wheels
+SGLANG_VENV ?= .venv-sglang
+SGLANG_MODEL ?= .sglang/model
+SGLANG_PYTHON ?= $(if $(filter 3.11,$(MINOR)),$(PYTHON),python3.11)
 JOBS ?= 2
 SCALE ?= 10
 ARGS ?=
@@ -20,6 +23,7 @@ PYTEST = $(BIN)/pytest -n $(JOBS)
 INSTALL = -m pip install --quiet --no-build-isolation --constraint tests/constraints.txt --editable
 PROJECT := .$(if $(SB3),[sb3])
 FRAME := pyproject.toml tests/constraints.txt
+SGLANG = $(SGLANG_PYTHON) -m tests.sglang.up --venv $(SGLANG_VENV) --model $(SGLANG_MODEL)
 
 # Collected by `make wheels`: then nothing is asked of a network.
 ifneq ($(wildcard $(WHEELS)/*.whl),)
@@ -29,7 +33,8 @@ endif
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .NOTPARALLEL:
-.PHONY: help demo test lint bench docs coverage test-ci test-wheel $(MARKERS:%=test-%) wheels clean distclean
+.PHONY: help demo test lint bench docs coverage test-ci test-wheel $(MARKERS:%=test-%) sglang-cpu sglang-python wheels \
+  clean distclean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,11 +77,22 @@ test-browser: $(VENV)/.test ## pages in a real Chromium
 	$(PYTEST) -m browser $(ARGS)
 
 # A marker may have no test yet (pytest's status 5): that is said, not hidden, and is no failure.
-test-postgres test-sglang: test-%: $(VENV)/.test
-	@$(PYTEST) -m $* $(ARGS) || { [ $$? -eq 5 ] && echo "$@: no test is marked $* yet"; }
+test-postgres: $(VENV)/.test ## the store on a PostgreSQL server
+	@$(PYTEST) -m postgres $(ARGS) || { [ $$? -eq 5 ] && echo "$@: no test is marked postgres yet"; }
 
-test-postgres: ## the store on a PostgreSQL server
-test-sglang: ## agents on an SGLang server
+# One server for all tests, and so one process: it takes 4 GB and both cores.
+test-sglang: export SGLANG_VENV := $(SGLANG_VENV)
+test-sglang: export SGLANG_MODEL := $(SGLANG_MODEL)
+test-sglang: $(VENV)/.test $(if $(SGLANG_BASE_URL),,sglang-python) ## agents on an SGLang server of their own, or on SGLANG_BASE_URL=http://...
+	$(if $(SGLANG_BASE_URL),,$(SGLANG) --prepare)
+	$(BIN)/pytest -n 0 -m sglang $(ARGS)
+
+sglang-cpu: sglang-python ## the real SGLang on this machine's CPU until Ctrl-C (PORT=30000, ARGS="its own flags")
+	$(SGLANG) $(if $(PORT),--port $(PORT)) $(ARGS)
+
+sglang-python:
+	@$(SGLANG_PYTHON) -c '' 2>/dev/null || { echo "SGLang's environment needs Python 3.11, and $(SGLANG_PYTHON) was not found:" \
+	  "name one, with SGLANG_PYTHON=/path/to/python3.11"; exit 1; }
 
 test-wheel: $(VENV)/.test ## every id from the wheel, in clean environments, on every Python found (PYTHONS="a b" to say which)
 	.ci/wheel $(BIN)/python $(PYTHONS)
@@ -93,7 +109,7 @@ clean: ## remove what was built; environments and collected wheels stay
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean ## remove the environments and collected wheels too
-	rm -rf $(VENV) $(DEMO_VENV) $(WHEELS) $(WHEELS).part
+	rm -rf $(VENV) $(DEMO_VENV) $(SGLANG_VENV) .sglang $(WHEELS) $(WHEELS).part
 
 %/.pip:
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot make environments:" \
