@@ -1,8 +1,9 @@
-"""`arena demo`: a rated tournament between built-in agents on four games, in about a minute."""
+"""`arena demo`: a rated tournament between built-in agents on four games, or between them and a served model."""
 
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -12,45 +13,75 @@ from arena.cli.leaderboard import print_board
 from arena.cli.output import program, stdout
 from arena.cli.tournament import play_all, tell_unfinished
 from arena.episode import write
-from arena.tournaments.config import parse
+from arena.registry import AgentSpec
+from arena.tournaments.config import Tournament, parse
 from arena.tournaments.report import board
 from arena.tournaments.store import Store
 
 __all__ = ["DEMO", "demo"]
 
-DEMO = {
+DEMO: dict[str, Any] = {
     "name": "Arena demo",
     "games": ["TicTacToe-v0", "ConnectFour-v0", "KuhnPoker-v0", "LeducPoker-v0"],
     "agents": ["random", "first", "mcts?simulations=20", "mcts?simulations=100"],
     "blocks": 30,
 }
+DEMO_LLM: dict[str, Any] = {
+    "name": "Arena demo: a language model at the table",
+    "games": ["TicTacToe-v0", "KuhnPoker-v0", "RockPaperScissors-v0?rounds=3"],
+    "agents": ["random", "mcts?simulations=20"],
+    "blocks": 6,
+    "concurrency": 16,
+    "referee": {"retries": 1},
+}
+"""What a served model plays three times over: with free replies, held to the legal actions, and by likelihood."""
+_WAYS: dict[str, dict[str, Any]] = {
+    "free": {"decode": "free", "max_tokens": 32},
+    "constrained": {"decode": "constrained", "max_tokens": 32},
+    "score": {"decode": "score", "max_tokens": 32, "temperature": 0.5},
+}
 
 
 @click.command()
-@click.option("--out", type=click.Path(file_okay=False), default="runs/demo", show_default=True, help="The run folder.")
-@click.option(
-    "--blocks", type=int, default=DEMO["blocks"], show_default=True, help="Seed blocks; more, and it is surer."
-)
-def demo(out: str, blocks: int) -> None:
+@click.option("--out", type=click.Path(file_okay=False), help="The run folder.  [default: runs/demo, runs/demo-llm]")
+@click.option("--blocks", type=int, help="Seed blocks; more, and it is surer.  [default: 30; with --model 6]")
+@click.option("--model", metavar="SPEC", help="A served model that plays too, such as sglang:http://127.0.0.1:30000")
+def demo(out: str | None, blocks: int | None, model: str | None) -> None:
     """Play a rated tournament of built-in agents on four games; no key, no server, no network.
 
-    It leaves a run folder: results.db, tournament.toml, leaderboard.html and episodes.jsonl.zst.
+    With --model, a served model sits down beside them on three short games: with free replies, held to the legal
+    actions, and by the likelihood of each.
+
+    It leaves a run folder: results.db, tournament.toml, leaderboard.html and episodes.jsonl.zst, with --model
+    transcripts too.
     """
-    folder = Path(out)
+    folder = Path(out or ("runs/demo-llm" if model else "runs/demo"))
     with refusing():
-        asked = parse({**DEMO, "blocks": blocks})
+        asked = _asked(model, blocks)
         tally = play_all(asked, folder, Console(stderr=True))
         written = _show(folder) if tally.done else 0
-    shown, arena = shlex.quote(out), program()
+    shown, arena = shlex.quote(str(folder)), program()
     if code := tell_unfinished(tally, folder):
         sys.exit(code)
     click.echo(
-        f"\nIn {out}: leaderboard.html (open it in a browser), results.db, tournament.toml,"
+        f"\nIn {folder}: leaderboard.html (open it in a browser), results.db, tournament.toml,"
         f" episodes.jsonl.zst ({written} episodes)\n"
         f"Next:  {arena} leaderboard {shown} --game ConnectFour-v0\n"
         f"       {arena} play ConnectFour --against mcts\n"
         f"       {arena} tournament run --game Chess --agent random --agent 'minimax?depth=1' --blocks 5"
     )
+
+
+def _asked(model: str | None, blocks: int | None) -> Tournament:
+    chosen = DEMO_LLM if model else DEMO
+    agents: list[Any] = [*chosen["agents"]]
+    if model:
+        served = AgentSpec.parse(model)
+        called = dict(served.options).get("model", "model")
+        for name, way in _WAYS.items():
+            spec = served._replace(options=tuple({**dict(served.options), **way}.items()))
+            agents.append({"spec": str(spec), "name": f"{called}, {name}"})
+    return parse({**chosen, "agents": agents, "blocks": chosen["blocks"] if blocks is None else blocks})
 
 
 def _show(folder: Path) -> int:
