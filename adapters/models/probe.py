@@ -130,8 +130,10 @@ async def _several(model: Model) -> Finding:
 
 
 async def _scored(model: Model) -> Finding:
-    """Log-likelihoods are numbers, and the likelier of two answers is not the odd one by far."""
+    """A log-probability for every token; a model that knows anything gives Paris the higher sum."""
     prompt = await model.render((Message("user", "What is the capital of France? One word."),))
     answers = await model.encode(("Paris", "Pwqxz"))
-    right, odd = [sum(each) for each in await model.score(prompt, answers)]
-    return Finding("answers scored", right > odd, f"Paris {right:.1f}, Pwqxz {odd:.1f}")
+    scored = await model.score(prompt, answers)
+    whole = [len(row) for row in scored] == [len(answer) for answer in answers]
+    right, odd = map(sum, scored)
+    return Finding("answers scored", whole and max(right, odd) <= 0, f"Paris {right:.1f}, Pwqxz {odd:.1f}")
