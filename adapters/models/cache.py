@@ -77,8 +77,8 @@ class Cache:
         return tuple(msgspec.structs.replace(a, usage=_free(a.usage)) for a in answers)
 
     def put(self, key: str, answers: Sequence[Completion]) -> None:
-        """Keep the answers, unless one was aborted or lacks something. Raises ModelError if they cannot be written."""
-        if key in self._known or not answers or any(a.finish == "abort" or a.gaps for a in answers):
+        """Keep the answers, unless one was aborted. Raises ModelError if they cannot be written."""
+        if key in self._known or not answers or any(a.finish == "abort" for a in answers):
             return
         kept = _encoder.encode(answers)
         line = b"\n%b\n" % _encoder.encode(_Record(key, msgspec.Raw(kept)))
