@@ -1,7 +1,7 @@
 """What a language model needs to play a game, checked before it is played: each failure is one line with its remedy."""
 
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from arena.agent import View
 from arena.agents.conversation import Bridges
@@ -106,10 +106,16 @@ async def check_room(
             f" more than the context of {_named(known.info)}, {context}; lower max_tokens or use a longer context"
         )
     if tools and known.bridges is not None:
-        await _check_results(known.bridges, known.info)
+        await _check_tools(model, known.bridges, known.info, longest, tools)
 
 
-async def _check_results(bridges: Bridges, info: ModelInfo) -> None:
+async def _check_tools(
+    model: Model, bridges: Bridges, info: ModelInfo, first: tuple[Message, ...], tools: tuple[dict[str, Any], ...]
+) -> None:
+    """The chat template must show tools and take their results."""
+    messages = bridges.merged(first)
+    if await model.render(messages, tools) == await model.render(messages):
+        raise ValueError(f"tools: the chat template of {_named(info)} shows no tools; leave tools out")
     try:
         await bridges.between((Message("tool", "3", tool_call_id="call00000"),))
     except ModelError as error:

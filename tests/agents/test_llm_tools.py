@@ -217,3 +217,12 @@ def test_preflight_tries_results() -> None:
     ):
         asyncio.run(who.prepare(make_game(TASK), Referee()))
     asyncio.run(LLMAgent(ToyModel("1"), Prompting(tools="hermes")).prepare(make_game(TASK), Referee()))
+
+
+def test_preflight_sees_that_a_template_shows_no_tools() -> None:
+    class Blind(ToyModel):
+        async def render(self, messages: Any, tools: Any = (), *, reply: bool = True) -> tuple[int, ...]:
+            return await super().render(messages, (), reply=reply)
+
+    with pytest.raises(ValueError, match="the chat template of toy at http://toy shows no tools; leave tools out"):
+        asyncio.run(LLMAgent(Blind("1"), Prompting(tools="hermes")).prepare(make_game(TASK), Referee()))
