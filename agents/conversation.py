@@ -18,7 +18,7 @@ Ids = tuple[int, ...]
 _CACHED = 2048  # bridges kept; each is as long as one message
 _FULL = 0.75  # part of the room that is left filled when exchanges are dropped, so that it is not done every turn
 _BROKEN = "a prompt does not extend the one before: "
-REWRITTEN = _BROKEN + "the chat template writes earlier turns anew"
+REWRITTEN = _BROKEN + "chat template or tokenizer write earlier turns anew"
 CHANGED = _BROKEN + "the server's tokens were not those that were sent"
 DROPPED = _BROKEN + "the context was full, the oldest exchanges were left out"
 

@@ -100,7 +100,7 @@ class LLMAgent(Agent):
             tokenizer_hash=info.tokenizer_hash,
             template_hash=f"{self._prompter.hash}/{info.template_hash}",
             sampling=options,
-            trainable={"tokens", "logprobs"} <= features,
+            trainable="logprobs" in features,  # they come with their tokens
         )
 
     async def _know(self) -> Known:

@@ -65,6 +65,7 @@ AGENTS: dict[str, str] = {
     "human": "arena.agents.human:HumanAgent",
     "mcts": "arena.agents.mcts:MCTSAgent",
     "minimax": "arena.agents.minimax:MinimaxAgent",
+    "openai": "arena.adapters.models.agents:OpenAIAgent",
     "random": "arena.agents.simple:RandomAgent",
     "sb3": "arena.adapters.sb3:SB3Agent",
     "scripted": "arena.agents.simple:ScriptedAgent",

@@ -4,12 +4,13 @@ Every field of Prompting, Sampling and Settings, and every keyword of the model'
 """
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Literal, get_origin
 
 import msgspec
 
 from arena.adapters.models.engine import Engine
+from arena.adapters.models.openai import OpenAICompatible
 from arena.adapters.models.settings import Settings
 from arena.adapters.models.sglang import SGLang
 from arena.agents.llm import LLMAgent
@@ -17,7 +18,7 @@ from arena.agents.prompting import Prompting
 from arena.agents.standin import StandIn
 from arena.model import Model, Sampling
 
-__all__ = ["EngineAgent", "SGLangAgent"]
+__all__ = ["EngineAgent", "OpenAIAgent", "SGLangAgent"]
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _RECORDED = frozenset({"logprobs", "prompt_ids"})  # options that change the record, not the play
@@ -26,17 +27,20 @@ _RECORDED = frozenset({"logprobs", "prompt_ids"})  # options that change the rec
 def _fields(struct: type[msgspec.Struct]) -> Iterator[inspect.Parameter]:
     """The fields of a Struct as options; a tuple may be given as a list, as JSON has it, or be a single text."""
     for field in msgspec.structs.fields(struct):
-        kind: Any = type(field.default) if get_origin(field.type) is Literal else field.type
-        if field.name == "stop":
-            kind = str | list | tuple
+        kind = str | list | tuple if field.name == "stop" else _plain(field.type, field.default)
         yield inspect.Parameter(field.name, _KEYWORD, default=field.default, annotation=kind)
+
+
+def _plain(annotation: Any, default: Any) -> Any:
+    """The type of an option; its class checks which values are allowed, in words that name them."""
+    return type(default) if get_origin(annotation) is Literal else annotation
 
 
 def _signature(model: type[Model], *structs: type[msgspec.Struct]) -> inspect.Signature:
     """The target, the options of the model's own, and the fields of the Structs."""
     target = inspect.Parameter("target", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=str)
     own = [
-        p.replace(kind=_KEYWORD)
+        p.replace(kind=_KEYWORD, annotation=_plain(p.annotation, p.default))
         for name, p in list(inspect.signature(model).parameters.items())[1:]
         if name != "settings"
     ]
@@ -89,6 +93,10 @@ class ServedAgent(LLMAgent):
         prompt_ids: whether the server tells the tokens of the prompt it read
         lora_path: the name of a loaded LoRA adapter
         session_id: a session opened at the server
+        extras: the kind of server, whose own fields are used: auto (it is asked), sglang, vllm, openai (standard fields
+            only) or none (those that every server knows)
+        max_tokens_field: max_tokens, or max_completion_tokens, which newer models of OpenAI demand
+        extra: further fields of every request, as a JSON object
         server_args: what sglang.Engine takes beside the path, as a JSON object
     """
 
@@ -106,6 +114,12 @@ class ServedAgent(LLMAgent):
         return StandIn(self.prompting, self.sampling, tokens="tokens" in self.model.features)
 
 
+def _asked(model: Callable[..., Model], target: str, options: dict[str, Any]) -> Model:
+    """The model at the target, made of those options that are its own; they are taken out."""
+    own = {name: options.pop(name) for name in inspect.signature(model).parameters if name in options}
+    return model(target, **own)
+
+
 class SGLangAgent(ServedAgent):
     """A language model served by SGLang: `sglang:http://127.0.0.1:30000?model=qwen`.
 
@@ -118,9 +132,24 @@ class SGLangAgent(ServedAgent):
 
     def __init__(self, target: str, **options: Any) -> None:
         self.__signature__.bind(target, **options)
-        settings = Settings(**_taken(Settings, options))
-        told = {name: options.pop(name) for name in inspect.signature(SGLang).parameters if name in options}
-        super().__init__(SGLang(target, settings=settings, **told), options)
+        options["settings"] = Settings(**_taken(Settings, options))
+        super().__init__(_asked(SGLang, target, options), options)
+
+
+class OpenAIAgent(ServedAgent):
+    """A language model behind an OpenAI-compatible API: `openai:https://host/v1?model=NAME&api_key_env=NAME`.
+
+    Options:
+        target: the server's address, with or without /v1; several servers of one model with commas between
+    """
+
+    name = "openai"
+    __signature__: ClassVar[inspect.Signature] = _signature(OpenAICompatible, Prompting, Sampling, Settings)
+
+    def __init__(self, target: str, **options: Any) -> None:
+        self.__signature__.bind(target, **options)
+        options["settings"] = Settings(**_taken(Settings, options))
+        super().__init__(_asked(OpenAICompatible, target, options), options)
 
 
 class EngineAgent(ServedAgent):
@@ -136,5 +165,4 @@ class EngineAgent(ServedAgent):
 
     def __init__(self, target: str, **options: Any) -> None:
         self.__signature__.bind(target, **options)
-        told = {name: options.pop(name) for name in inspect.signature(Engine).parameters if name in options}
-        super().__init__(Engine(target, **told), options)
+        super().__init__(_asked(Engine, target, options), options)
