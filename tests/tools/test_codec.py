@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.tools.codec import CODECS, MAX_CALLS, MAX_DEPTH, MAX_TEXT, Call, JsonCodec, Malformed
+from arena.tools.codec import CODECS, MAX_CALLS, MAX_DEPTH, MAX_TEXT, Call, Format, Malformed
 from arena.tools.tool import Tool
+from tests.tools.strategies import MADE
 
 JSON, HERMES = CODECS["json"], CODECS["hermes"]
 ADD = Call("add", {"a": 1, "b": 2})
@@ -34,7 +35,7 @@ CALLS: list[tuple[str, tuple[Call, ...]]] = [
 
 @pytest.mark.parametrize(("text", "calls"), CALLS)
 @pytest.mark.parametrize("codec", [JSON, HERMES])
-def test_calls_are_read(codec: JsonCodec, text: str, calls: tuple[Call, ...]) -> None:
+def test_calls_are_read(codec: Format, text: str, calls: tuple[Call, ...]) -> None:
     assert codec.read(text) == calls
 
 
@@ -137,25 +138,13 @@ def test_no_text_raises(text: str) -> None:
     assert read is None or isinstance(read, tuple | Malformed)
 
 
-VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(10**50), 10**50)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=10,
-)
-MADE = st.lists(st.builds(Call, st.text(), st.dictionaries(st.text(), VALUES, max_size=3)), min_size=1, max_size=4)
-
-
 @given(MADE, st.sampled_from([JSON, HERMES]))
-def test_what_is_written_is_read_back(calls: list[Call], codec: JsonCodec) -> None:
+def test_what_is_written_is_read_back(calls: list[Call], codec: Format) -> None:
     assert codec.read(codec.write(calls)) == tuple(calls)
 
 
 @pytest.mark.parametrize("codec", [JSON, HERMES])
-def test_tags_in_arguments_are_text(codec: JsonCodec) -> None:
+def test_tags_in_arguments_are_text(codec: Format) -> None:
     call = Call("<tool_call>", {"</tool_call>": "<tool_call>{}</tool_call>"})
     assert codec.read(codec.write([call, call])) == (call, call)
     assert JSON.read('{"tool": "say", "args": {"text": "<tool_call>"}}') == (Call("say", {"text": "<tool_call>"}),)
@@ -164,20 +153,41 @@ def test_tags_in_arguments_are_text(codec: JsonCodec) -> None:
 def test_the_two_forms_of_writing() -> None:
     assert JSON.write([ADD]) == '{"name": "add", "arguments": {"a": 1, "b": 2}}'
     assert JSON.write([ADD, ADD]).startswith('[{"name"')
+    # as the chat template of Qwen2.5 does, words first, other alphabets as they are
+    two = HERMES.write([Call("say", {"text": "é<b>"}), Call("now", {})], "I look.")
+    assert two == (
+        'I look.\n<tool_call>\n{"name": "say", "arguments": {"text": "é<b>"}}\n</tool_call>\n'
+        '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
+    )
+    assert JSON.write([ADD], "I look.").startswith("I look.\n<tool_call>\n{")
     assert HERMES.write([ADD]) == '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>'
 
 
-@pytest.mark.parametrize("codec", [JSON, HERMES])
-def test_what_is_taught_is_right(codec: JsonCodec) -> None:
+@pytest.mark.parametrize("name", CODECS)
+def test_what_is_taught_is_right(name: str) -> None:
     def add(a: int, b: float = 0.5, how: str = "", flag: bool = True, to: list[int] | None = None) -> float:
         """The sum
         of two."""
         return a + b
 
     tool = Tool.of(add)
+    codec = CODECS[name]
     lines = codec.teach([tool]).splitlines()
     assert lines[1].startswith("- add(a: integer, b: number = 0.5, ")
     assert lines[1].endswith(": The sum of two.")
     example = codec.read(lines[-1].removeprefix("For example: "))
     assert isinstance(example, tuple)
     assert set(example[0].arguments) == {"a", "b", "how", "flag", "to"}
+
+
+def test_words_and_calls_are_kept_apart() -> None:
+    assert HERMES.split("I add. <tool_call>{}</tool_call> So.") == ("I add.", "<tool_call>{}</tool_call> So.")
+    assert HERMES.split(" I add. ") == ("I add.", "")
+    assert HERMES.split('```json\n{"name": "now"}\n```') == ("", '{"name": "now"}')
+    assert HERMES.split('{"name": "<tool_call>"}') == ("", '{"name": "<tool_call>"}')
+
+
+def test_every_codec_is_found_by_its_name() -> None:
+    assert list(CODECS) == ["json", "hermes", "llama", "pythonic", "mistral", "mistral-v13", "openai"]
+    assert all(codec.name == name for name, codec in CODECS.items())
+    assert len(set(CODECS.values())) == len(CODECS)

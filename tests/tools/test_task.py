@@ -9,13 +9,16 @@ from typing import Any, Literal, TypeVar
 
 import pytest
 
+from arena.episode import replay
 from arena.game import Event, IllegalAction
+from arena.match import play_sync
 from arena.registry import options_of
 from arena.testing import check_game
 from arena.text import transcript
-from arena.tools.codec import CODECS
+from arena.tools.codec import CODECS, Call
 from arena.tools.task import ToolTask
 from arena.tools.tool import MAX_RESULT, Tool
+from tests.players import Says
 
 
 def square_root(n: int) -> int:
@@ -222,3 +225,28 @@ def test_hostile_texts_are_malformed_calls_or_wrong_answers(text: str) -> None:
     task = play(Roots.initial(Random(0)), [text])
     assert task.returns() == (0.0,)
     assert task.calls == 1 or not task.to_act()
+
+
+FORMS: dict[str, type[ToolTask]] = {
+    name: type(f"Lookup_{codec.name}", (Lookup,), {"codec": codec, "__module__": __name__})
+    for name, codec in CODECS.items()
+}
+globals().update({form.__name__: form for form in FORMS.values()})  # so that they can be pickled
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_a_match_is_played_in_every_form(name: str) -> None:
+    assert ToolTask.codec.name == "json"
+    task, codec = FORMS[name], CODECS[name]
+    calls = [Call("look", {"word": "é\n", "times": 2}), Call("square_root", {"n": 9})]
+    text = codec.write(calls)
+    texts = [text, codec.write(calls[:1], "I look."), text[: len(text) * 3 // 4], "The word is {sea}."]
+    episode = play_sync(task, [Says(*texts)], 0, {"item": 0})
+    assert episode.outcome == "terminated"
+    assert [turn.action for turn in episode.turns] == texts
+    ended = replay(episode, task)
+    assert isinstance(ended, task)
+    look = 'You called look(word="é\\n", times=2) -> "é\\né\\n"'
+    assert told(ended)[:3] == [look, "You called square_root(n=9) -> 3", look]
+    assert told(ended)[3].startswith("Not a call, but counted as one: ")
+    check_game(task, [{"max_calls": 2}])
