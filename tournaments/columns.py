@@ -1,11 +1,14 @@
 """Finished games in columns: what statistics over many of them read."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
+
+from arena.tournaments.conduct import Conduct
 
 __all__ = ["Columns"]
 
@@ -14,6 +17,8 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 _LISTS = msgspec.json.Decoder(list[list[float]])
+_TABLES = msgspec.json.Decoder(list[list[list[float]]])
+_FIELDS = len(Conduct.__struct_fields__)
 
 
 class Columns(NamedTuple):
@@ -30,14 +35,16 @@ class Columns(NamedTuple):
     truncated: Bools
     digest: NDArray[np.str_]
     """Equal play, equal digest."""
+    conduct: Floats
+    """Shape (games, seats, fields of `Conduct`)."""
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[str]], seats: int) -> "Columns":
-        """From rows (agents, returns, forfeits, block, outcome, digest), the first three JSON lists.
+        """From rows (agents, returns, forfeits, block, outcome, digest, conduct): JSON lists but for block to digest.
 
         Raises ValueError or msgspec.DecodeError for rows that no store has written.
         """
-        agents, returns, forfeits, block, outcome, digest = zip(*rows, strict=True) if rows else [()] * 6
+        agents, returns, forfeits, block, outcome, digest, conduct = zip(*rows, strict=True) if rows else [()] * 7
         forfeited = np.zeros((len(rows), seats), dtype=np.bool_)
         for game, positions in enumerate(_lists(forfeits)):
             for position in positions:
@@ -52,6 +59,7 @@ class Columns(NamedTuple):
             np.array([numbers[name] for name in block], dtype=np.int64),
             np.array(outcome, dtype=np.str_) == "truncated",
             np.array(digest, dtype=np.str_),
+            _conducts(conduct, seats),
         )
 
     def news(self) -> Floats:
@@ -80,6 +88,7 @@ class Columns(NamedTuple):
             self.block[kept],
             self.truncated[kept],
             self.digest[kept],
+            self.conduct[kept],
         )
 
 
@@ -90,8 +99,26 @@ def _of_length(texts: Sequence[str], length: int) -> list[list[float]]:
     return lists
 
 
+def _conducts(texts: Sequence[str], seats: int) -> Floats:
+    """Of every game and seat, the zeros that were left out put back."""
+    games = _TABLES.decode(_joined(texts))
+    if odd := set(map(len, games)) - {seats}:
+        raise ValueError(f"the conduct of {odd.pop()} in a game of {seats} seats")
+    rows = [numbers for game in games for numbers in game]
+    lengths = np.fromiter(map(len, rows), dtype=np.int64)
+    if (longest := lengths.max(initial=0)) > _FIELDS:
+        raise ValueError(f"a conduct of {longest} numbers, there are {_FIELDS}")
+    table = np.zeros((len(rows), _FIELDS))
+    table[np.arange(_FIELDS) < lengths[:, None]] = np.fromiter(chain.from_iterable(rows), dtype=np.float64)
+    return table.reshape(len(texts), seats, _FIELDS)
+
+
 def _lists(texts: Sequence[str]) -> list[list[float]]:
     """All JSON lists in one go."""
+    return _LISTS.decode(_joined(texts))
+
+
+def _joined(texts: Sequence[str]) -> str:
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("bytes where a list was written")
-    return _LISTS.decode(f"[{','.join(texts)}]")
+    return f"[{','.join(texts)}]"

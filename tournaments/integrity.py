@@ -1,4 +1,4 @@
-"""What a file must hold to be a store that can be believed; where it does not, a StoreError names the file and why."""
+"""What a file must hold to be a store that can be believed and played on; else a StoreError names it and says why."""
 
 from collections.abc import Container, Iterable
 from pathlib import Path
@@ -8,9 +8,10 @@ import msgspec
 import sqlalchemy as sa
 
 from arena.tournaments import tables
+from arena.tournaments.config import GameEntry, Tournament
 from arena.tournaments.sqlite import OldSchemaError, StoreError
 
-__all__ = ["check_known", "check_schema", "check_whole", "damaged"]
+__all__ = ["check_known", "check_same", "check_schema", "check_whole", "damaged", "key_of", "played"]
 
 _NUMBERS = msgspec.json.Decoder(tuple[int, ...])
 
@@ -64,3 +65,49 @@ def check_known(path: Path, agents: Iterable[int], listed: Container[int]) -> No
     for agent in sorted(agents):
         if agent not in listed:
             raise damaged(path, f"agent {agent} played in it and is not listed")
+
+
+def check_same(connection: sa.Connection, path: Path, new: Tournament) -> None:
+    """That what was played in the store belongs to this tournament, too."""
+    row = connection.execute(sa.select(tables.config.c.value).where(tables.config.c.key == "config")).scalar()
+    if row is None or not played(connection):
+        return
+    old = msgspec.json.decode(row, type=Tournament)
+    terms = [("seed", old.seed, new.seed), ("truncated", old.truncated, new.truncated)]
+    terms += [(key, value, new.settings()[key]) for key, value in old.settings().items()]
+    for key, before, now in terms:
+        if before != now:
+            raise _other(path, f"its {key} is {_json(before)}, not {_json(now)}")
+    _check_players(connection, path, new)
+    asked = {key_of(entry): new.blocks_of(entry) * new.repetitions for entry in new.games}
+    for game in old.games:
+        if asked.get(key_of(game), 0) < old.blocks_of(game) * old.repetitions:
+            raise _other(path, f"it holds {old.blocks_of(game)} blocks of {game.label}")
+
+
+def _check_players(connection: sa.Connection, path: Path, new: Tournament) -> None:
+    """All that played must be there still, under their old names."""
+    named = dict(zip(new.identities(), new.agents, strict=True))
+    for name, called in connection.execute(sa.select(tables.agents.c.identity, tables.agents.c.name)):
+        if name not in named:
+            raise _other(path, f"agent {called!r} played in it")
+        if named[name].name != called:
+            raise _other(path, f"agent {named[name].name!r} is called {called!r} in it")
+
+
+def played(connection: sa.Connection) -> bool:
+    """Whether a game is finished."""
+    return bool(connection.execute(sa.select(sa.func.count()).select_from(tables.games)).scalar())
+
+
+def key_of(entry: GameEntry) -> tuple[str, str]:
+    """The columns that tell a game from every other."""
+    return entry.id, _json(entry.terms)
+
+
+def _other(path: Path, why: str) -> StoreError:
+    return StoreError(f"{path} is another tournament's: {why}; it was left as it is. Choose another --out")
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

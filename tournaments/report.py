@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arena.tournaments.columns import Columns, Floats, Ints
+from arena.tournaments.conduct import Conduct
 from arena.tournaments.config import GameEntry, Tournament, dump
 from arena.tournaments.ratings import Ratings, Results, mean_returns, rate
 from arena.tournaments.schedule import count, seats_of
@@ -44,6 +45,8 @@ class Row:
     forfeits: int
     voids: int
     """Void attempts at games it sat in; whose fault they were is not known."""
+    conduct: Conduct
+    """How it answered in these games."""
     won: int = 0
     drawn: int = 0
     lost: int = 0
@@ -109,6 +112,14 @@ class Board:
         return self.tournament.name or (games if len(self.tournament.games) < 4 else "Tournament")
 
     @property
+    def conduct(self) -> list[Conduct]:
+        """How each agent answered in the games of all sections, in the order of `agents`."""
+        summed = [Conduct()] * len(self.agents)
+        for row in (row for section in self.sections for row in section.rows):
+            summed[row.agent] += row.conduct
+        return summed
+
+    @property
     def last_seed(self) -> int:
         """The seed of the last block."""
         asked = self.tournament
@@ -124,6 +135,8 @@ class _Played(NamedTuple):
     dropped: int
     counts: Ints
     """Shape (3, agents): games, forfeits, void attempts."""
+    conduct: Floats
+    """Shape (agents, fields of `Conduct`)."""
     news: Floats
     """`Columns.news` of two-player games, else nothing."""
 
@@ -171,13 +184,16 @@ def _played(
     seated = (kept.agents.ravel(), kept.agents[kept.forfeits], np.searchsorted(numbers, np.array(void, dtype=np.int64)))
     counts = np.array([np.bincount(who, minlength=len(numbers)) for who in seated])
     news = kept.news() if seats == 2 else np.zeros(0)
-    return _Played(entry.label, seats, kept, len(games.block) - len(kept.block), counts, news)
+    fields = kept.conduct.shape[2]
+    conduct = np.zeros((len(numbers), fields))
+    np.add.at(conduct, kept.agents.ravel(), kept.conduct.reshape(-1, fields))
+    return _Played(entry.label, seats, kept, len(games.block) - len(kept.block), counts, conduct, news)
 
 
 def _section(game: _Played, names: list[str]) -> Section:
     section = Section(game.label, game.seats, len(game.games.block), int(game.games.truncated.sum()))
     if section.games and section.seats == 2:
-        _rate(section, _results([game], names), game.counts)
+        _rate(section, _results([game], names), game.counts, game.conduct)
     elif section.games:
         _average(section, game, names)
     return section
@@ -189,13 +205,14 @@ def _overall(played: list[_Played], names: list[str]) -> Section | None:
         return None
     games, truncated = [sum(len(g.games.block) for g in rated), sum(int(g.games.truncated.sum()) for g in rated)]
     whole = Section("All two-player games", 2, games, truncated)
-    _rate(whole, _results(rated, names), np.sum([game.counts for game in rated], axis=0))
+    counts, conduct = sum([g.counts for g in rated]), sum([g.conduct for g in rated])
+    _rate(whole, _results(rated, names), np.asarray(counts), np.asarray(conduct))
     return whole
 
 
 def _results(played: list[_Played], names: list[str]) -> Results:
     columns, weights, blocks = [], [], 0
-    for number, (_, _, games, _, _, news) in enumerate(played):
+    for number, (_, _, games, _, _, _, news) in enumerate(played):
         first, second = games.agents.T
         same = np.full(len(first), number, dtype=np.int64)
         columns.append((same, first, second, outcomes(games.returns, games.forfeits), games.block + blocks))
@@ -206,7 +223,7 @@ def _results(played: list[_Played], names: list[str]) -> Results:
     return Results(tuple(names), labels, game, one, other, outcome, block, np.concatenate(weights))
 
 
-def _rate(section: Section, results: Results, counts: Ints) -> None:
+def _rate(section: Section, results: Results, counts: Ints, conduct: Floats) -> None:
     """Rate all agents; a row for each that has played."""
     rated = section.ratings = rate(results)
     played = np.flatnonzero(rated.played).tolist()
@@ -226,6 +243,7 @@ def _rate(section: Section, results: Results, counts: Ints) -> None:
             drawn=int(rated.draws[k]),
             lost=int(rated.losses[k]),
             flags=rated.flags[k],
+            conduct=Conduct.of(conduct[k].tolist()),
         )
         for rank, k in zip(ranks, order, strict=True)
     ]
@@ -263,6 +281,7 @@ def _average(section: Section, game: _Played, names: list[str]) -> None:
             half=mean.half,
             forfeits=int(game.counts[1, k]),
             voids=int(game.counts[2, k]),
+            conduct=Conduct.of(game.conduct[k].tolist()),
         )
         for rank, (_, k, mean) in zip(ranks, ranked, strict=True)
     ]

@@ -5,7 +5,9 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import sqlalchemy as sa
+import zstandard
 
 from arena.tournaments import tables
 from arena.version import __version__
@@ -53,8 +55,18 @@ def connect(path: Path, *, read_only: bool) -> Callable[[], sqlite3.Connection]:
 
 
 def migrate(path: Path) -> None:
-    """Bring a store to the schema of this Arena, in one transaction."""
+    """Bring a store to the schema of this Arena, in one transaction. Raises StoreError where it is damaged."""
     engine = sa.create_engine("sqlite://", creator=connect(path, read_only=False), poolclass=sa.NullPool)
+    try:
+        _migrate(engine)
+    except (sa.exc.DatabaseError, sqlite3.DatabaseError, zstandard.ZstdError, msgspec.DecodeError, ValueError) as error:
+        why = str(getattr(error, "orig", None) or error).split("\n", 1)[0]
+        raise StoreError(f"{path} cannot be brought up to date: {why}; it was left as it is") from error
+    finally:
+        engine.dispose()
+
+
+def _migrate(engine: sa.Engine) -> None:
     with engine.connect() as connection:
         connection.exec_driver_sql("BEGIN IMMEDIATE")  # sqlite3 would not put a change of tables into a transaction
         version = connection.execute(sa.select(tables.schema.c.version)).scalar_one()
@@ -63,7 +75,6 @@ def migrate(path: Path) -> None:
             version += 1
         connection.execute(sa.update(tables.schema).values(version=version))
         connection.commit()
-    engine.dispose()
 
 
 def create(path: Path) -> None:

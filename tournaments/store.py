@@ -19,12 +19,13 @@ from arena.deal import VERSIONS
 from arena.episode import Episode
 from arena.tournaments import tables
 from arena.tournaments.columns import Columns
+from arena.tournaments.conduct import conduct_of
 from arena.tournaments.config import GameEntry, Tournament
-from arena.tournaments.integrity import check_known, check_schema, check_whole, damaged
+from arena.tournaments.integrity import check_known, check_same, check_schema, check_whole, damaged, key_of, played
 from arena.tournaments.schedule import Fixture, seats_of
 from arena.tournaments.sqlite import OldSchemaError, StoreError, check_header, connect, create, migrate
 
-__all__ = ["GameRow", "OldSchemaError", "Store", "StoreError", "results_file"]
+__all__ = ["GameRow", "Kept", "OldSchemaError", "Store", "StoreError", "results_file"]
 
 T = TypeVar("T")
 
@@ -43,6 +44,16 @@ class GameRow(NamedTuple):
     forfeits: tuple[int, ...]
     truncated: bool
     digest: str
+
+
+class Kept(NamedTuple):
+    """A stored episode."""
+
+    id: str
+    """Of the game; attempts that were void have their game's."""
+    names: tuple[str, ...]
+    """What the tournament calls the agents, by seat; a seat of the house is called as in the episode."""
+    episode: Episode
 
 
 def results_file(run: str | Path) -> Path:
@@ -103,7 +114,7 @@ class Store:
             migrate(path)
             seen = cls._opened(path, whole=True)
         with seen:
-            seen._guarded(lambda: seen._check_same(tournament))
+            seen._guarded(lambda: check_same(seen._connection, path, tournament))
         store = cls(path, read_only=False)
         store._guarded(lambda: store._register(tournament))
         return store
@@ -166,6 +177,7 @@ class Store:
             "reason": episode.reason,
             "plies": episode.turns[-1].ply + 1 if episode.turns else 0,
             "digest": episode.turns[-1].hash if episode.turns else "",
+            "conduct": _json([conduct_of(episode, seat).numbers() for seat in seats]),
             "started": episode.started,
             "ended": episode.ended,
         }
@@ -211,7 +223,7 @@ class Store:
 
     def columns(self, entry: int, seats: int) -> Columns:
         """The finished games of one entry, in the order of the ids; `seats`: those that agents take."""
-        names = ("agents", "returns", "forfeits", "block", "outcome", "digest")
+        names = ("agents", "returns", "forfeits", "block", "outcome", "digest", "conduct")
         query = sa.select(*[tables.games.c[name] for name in names]).where(tables.games.c.entry == entry)
         rows = self._guarded(lambda: self._connection.execute(query.order_by(tables.games.c.id)).all())
         try:
@@ -235,17 +247,36 @@ class Store:
 
     def episodes(self, entries: Iterable[int] | None = None, agent: int | None = None) -> Iterator[Episode]:
         """The episodes of finished games, those of some entries or with one agent only, in the order of the ids."""
-        query = sa.select(tables.games.c.agents, tables.episodes.c.data).join(
-            tables.episodes, tables.episodes.c.game == tables.games.c.id
-        )
+        return (kept.episode for kept in self.kept("", entries, agent))
+
+    def kept(
+        self, beginning: str, entries: Iterable[int] | None = None, agent: int | None = None, *, void: bool = False
+    ) -> Iterator[Kept]:
+        """As `episodes`, of the games whose ids begin so, with names; `void`: the attempts that were void instead."""
+        table, game = (tables.voids, tables.voids.c.game) if void else (tables.games, tables.games.c.id)
+        data = tables.voids.c.data if void else tables.episodes.c.data
+        query = sa.select(game, table.c.entry, table.c.agents, data)
+        query = query if void else query.join(tables.episodes, tables.episodes.c.game == game)
+        if beginning:
+            query = query.where(game.startswith(beginning, autoescape=True))
         if entries is not None:
-            query = query.where(tables.games.c.entry.in_(list(entries)))
-        unpack = zstandard.ZstdDecompressor().decompress
+            query = query.where(table.c.entry.in_(list(entries)))
+        query = query.order_by(game, table.c.ended)
+        names, seats, unpack = self.agents(), self._seats_of(), zstandard.ZstdDecompressor().decompress
         with self._errors(), self._transaction():
-            rows = self._connection.execution_options(stream_results=True).execute(query.order_by(tables.games.c.id))
-            for agents, data in rows:
-                if agent is None or agent in _INTS.decode(agents):
-                    yield _EPISODE.decode(unpack(data))
+            for key, entry, text, packed in self._connection.execution_options(stream_results=True).execute(query):
+                seated = _INTS.decode(text)
+                if agent is None or agent in seated:
+                    episode = _EPISODE.decode(unpack(packed))
+                    called = dict(zip(seats.get(entry, ()), [names.get(at, "?") for at in seated], strict=False))
+                    yield Kept(key, tuple([called.get(p, s.agent) for p, s in enumerate(episode.seats)]), episode)
+
+    def _seats_of(self) -> dict[int, tuple[int, ...]]:
+        """The seats that agents take, by entry."""
+        query = sa.select(tables.entries.c.id, tables.entries.c.seats)
+        rows = self._guarded(lambda: self._connection.execute(query).all())
+        with self._errors():
+            return {number: _INTS.decode(seats) for number, seats in rows}
 
     def _packed(self, episode: Episode) -> bytes:
         return self._compress(self._encode(episode))
@@ -279,40 +310,9 @@ class Store:
         """A new one, or the one that is open."""
         return nullcontext() if self._connection.in_transaction() else self._connection.begin()
 
-    def _check_same(self, new: Tournament) -> None:
-        row = self._connection.execute(sa.select(tables.config.c.value).where(tables.config.c.key == "config")).scalar()
-        if row is None or not self._played():
-            return
-        old = msgspec.json.decode(row, type=Tournament)
-        terms = [("seed", old.seed, new.seed), ("truncated", old.truncated, new.truncated)]
-        terms += [(key, value, new.settings()[key]) for key, value in old.settings().items()]
-        for key, before, now in terms:
-            if before != now:
-                raise StoreError(self._other(f"its {key} is {_json(before)}, not {_json(now)}"))
-        self._check_players(new)
-        asked = {_key(entry): new.blocks_of(entry) * new.repetitions for entry in new.games}
-        for game in old.games:
-            if asked.get(_key(game), 0) < old.blocks_of(game) * old.repetitions:
-                raise StoreError(self._other(f"it holds {old.blocks_of(game)} blocks of {game.label}"))
-
-    def _check_players(self, new: Tournament) -> None:
-        """All that played must be there still, under their old names."""
-        named = dict(zip(new.identities(), new.agents, strict=True))
-        for name, called in self._connection.execute(sa.select(tables.agents.c.identity, tables.agents.c.name)):
-            if name not in named:
-                raise StoreError(self._other(f"agent {called!r} played in it"))
-            if named[name].name != called:
-                raise StoreError(self._other(f"agent {named[name].name!r} is called {called!r} in it"))
-
-    def _played(self) -> bool:
-        return bool(self._connection.execute(sa.select(sa.func.count()).select_from(tables.games)).scalar())
-
-    def _other(self, why: str) -> str:
-        return f"{self.path} is another tournament's: {why}; it was left as it is. Choose another --out"
-
     def _register(self, tournament: Tournament) -> None:
         """Write the tournament down; learn the numbers of its agents and games."""
-        if not self._played():  # what was tried before came to nothing
+        if not played(self._connection):  # what was tried before came to nothing
             for table in (tables.voids, tables.agents, tables.entries):
                 self._connection.execute(sa.delete(table))
         self._put("config", msgspec.json.encode(tournament).decode(), replace=True)
@@ -325,7 +325,7 @@ class Store:
         for entry in tournament.games:
             players, seats = seats_of(entry)
             facts = {"written": _json(entry.options), "players": players, "seats": _json(seats)}
-            env, options = _key(entry)
+            env, options = key_of(entry)
             self._entries.append(self._number(tables.entries, {"env": env, "options": options}, facts))
             self._seats.append(seats)
 
@@ -363,11 +363,6 @@ def _row(
 ) -> GameRow:
     lists = _INTS.decode(agents), _FLOATS.decode(returns), _INTS.decode(forfeits)
     return GameRow(key, block, entry, *lists, outcome == "truncated", digest)
-
-
-def _key(entry: GameEntry) -> tuple[str, str]:
-    """The columns that tell a game from every other."""
-    return entry.id, _json(entry.terms)
 
 
 def _json(value: Any) -> str:

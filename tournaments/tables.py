@@ -1,14 +1,12 @@
 """The tables of a store, in SQLAlchemy's portable terms. A change of any column is a new `SCHEMA` and a migration."""
 
-from collections.abc import Callable
-
 import sqlalchemy as sa
+
+from arena.tournaments.migrations import MIGRATIONS
 
 __all__ = ["MIGRATIONS", "SCHEMA", "agents", "config", "entries", "episodes", "games", "meta", "schema", "voids"]
 
-SCHEMA = 2  # 1 was never released
-MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {}
-"""By schema: what brings a store from it to the next one."""
+SCHEMA = 3  # 1 was never released
 
 meta = sa.MetaData()
 schema = sa.Table("arena_schema", meta, sa.Column("version", sa.Integer, nullable=False))
@@ -53,6 +51,7 @@ games = sa.Table(
     sa.Column("reason", sa.Text, nullable=False),
     sa.Column("plies", sa.Integer, nullable=False),
     sa.Column("digest", sa.Text, nullable=False),  # last link of the hash chain: equal play, equal digest
+    sa.Column("conduct", sa.Text, nullable=False),  # JSON: `Conduct.numbers` of those seats
     sa.Column("started", sa.Float, nullable=False),
     sa.Column("ended", sa.Float, nullable=False),
 )

@@ -8,8 +8,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from arena.agent import Agent, Reply, View
-from arena.game import Game
+from arena.agent import Agent, Call, Reply, View
+from arena.game import Game, replace
 from arena.referee import Referee
 
 
@@ -171,8 +171,21 @@ class Watched(Agent):
         return Reply((view.legal_actions or ("",))[0])
 
 
+class Modelled(Agent):
+    """Answers as a model would whose first try is wrong in every turn: illegal, unreadable and cut by turns."""
+
+    WRONG = (Reply("99"), Reply("well,\nlet me see"), Reply("1", truncated=True))
+
+    def act(self, view: View) -> Reply:
+        usage = {"prompt_tokens": 100.0, "cached_tokens": 75.0, "completion_tokens": 4.0, "seconds": 0.5, "cost": 0.25}
+        call = Call("generate", usage=usage)
+        if view.note:
+            return Reply(view.sample_action(), "I take any.", calls=(call,))
+        return replace(self.WRONG[view.ply // 2 % 3], calls=(call,))
+
+
 _NAMES = (
-    "choosy", "counted", "dreamy", "flaky", "leaving", "moody", "mortal", "remote", "slow", "stuck",
+    "choosy", "counted", "dreamy", "flaky", "leaving", "modelled", "moody", "mortal", "remote", "slow", "stuck",
     "suicidal", "watched",
 )  # fmt: skip
 PLAYERS = {name: f"tests.tournaments.players:{name.title()}" for name in _NAMES}

@@ -1,9 +1,10 @@
 from arena.tournaments.columns import Columns
+from arena.tournaments.conduct import Conduct
 
 ROWS = [
-    ("[1,2]", "[1.0,-1.0]", "[]", "b", "terminated", "x"),
-    ("[2,1]", "[-1.0,1.0]", "[0]", "a", "truncated", "y"),
-    ("[1,3]", "[0.5,0.5]", "[0,1]", "b", "terminated", "x"),
+    ("[1,2]", "[1.0,-1.0]", "[]", "b", "terminated", "x", "[[3,3],[2,2]]"),
+    ("[2,1]", "[-1.0,1.0]", "[0]", "a", "truncated", "y", "[[2,4,1,0,1],[2,2,0,0,0,2,9,0,5,0.5]]"),
+    ("[1,3]", "[0.5,0.5]", "[0,1]", "b", "terminated", "x", "[[],[0]]"),
 ]
 
 
@@ -15,6 +16,9 @@ def test_rows_become_columns() -> None:
     assert games.block.tolist() == [0, 1, 0]
     assert games.truncated.tolist() == [False, True, False]
     assert games.digest.tolist() == ["x", "y", "x"]
+    assert games.conduct.shape == (3, 2, len(Conduct.__struct_fields__))
+    assert games.conduct[1].tolist() == [[2, 4, 1, 0, 1, 0, 0, 0, 0, 0, 0], [2, 2, 0, 0, 0, 2, 9, 0, 5, 0.5, 0]]
+    assert not games.conduct[2].any()
 
 
 def test_no_row_is_a_table_too() -> None:
@@ -32,7 +36,10 @@ def test_some_of_them() -> None:
 
 def repeated(*games: tuple[int, int, int, str]) -> Columns:
     """Games (block, first, second, digest)."""
-    rows = [(f"[{one},{two}]", "[0,0]", "[]", str(block), "terminated", digest) for block, one, two, digest in games]
+    rows = [
+        (f"[{one},{two}]", "[0,0]", "[]", str(block), "terminated", digest, "[[],[]]")
+        for block, one, two, digest in games
+    ]
     return Columns.of(rows, 2)
 
 

@@ -152,7 +152,7 @@ def scribbled(path: Path) -> None:
         (not_sqlite, "is not an SQLite file"),
         (empty, "is not an SQLite file"),
         (foreign, "is a database, but not a store of tournaments"),
-        (later_schema, "has schema 99, this Arena reads 2; a newer Arena wrote it; it was left"),
+        (later_schema, "has schema 99, this Arena reads 3; a newer Arena wrote it; it was left"),
         (lost_column, "is damaged: games has no digest"),
         (cut_short, "malformed|damaged"),
         (scribbled, "malformed|damaged|cannot be read"),
@@ -313,7 +313,7 @@ def test_an_older_store_is_brought_up_to_date(tmp_path: Path, monkeypatch: pytes
     filled(tmp_path)
     monkeypatch.setattr(tables, "SCHEMA", tables.SCHEMA + 1)
     monkeypatch.setitem(tables.MIGRATIONS, tables.SCHEMA - 1, grow)
-    with pytest.raises(OldSchemaError, match="has schema 2, this Arena reads 3; go on with it once"):
+    with pytest.raises(OldSchemaError, match="has schema 3, this Arena reads 4; go on with it once"):
         Store.open(tmp_path)
     filled(tmp_path, blocks=3)
     assert notes(tmp_path) == ["random", "first"]
