@@ -16,7 +16,6 @@ What it does about the server's ways (measured on SGLang 0.5.23):
 
 import asyncio
 import itertools
-import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
@@ -25,31 +24,25 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from arena.adapters.models.native import FEATURES, Native, rids_of, template_message
 from arena.adapters.models.sglang_info import CANARIES, PROBE_TALK, PROBE_TEXT, facts_of, info_of, without_grammar
 from arena.adapters.models.sglang_wire import (
     Answer,
     Failure,
     Generate,
     answers_of,
-    completion,
     failure,
-    generate,
     retryable,
-    scores,
-    scoring,
     streamed,
 )
 from arena.adapters.models.transport import DEFAULTS, Settings, Transport
 from arena.adapters.models.weights import Fleet, Weights, post_json
-from arena.model import Completion, Feature, Message, Model, ModelError, ModelInfo, Request, Sampling
+from arena.model import Feature, Message, ModelError, ModelInfo, Request, Sampling
 from arena.text import clean
 
-__all__ = ["SCORED_AT_ONCE", "SGLang", "template_message"]
+__all__ = ["SGLang"]
 
-SCORED_AT_ONCE = 32
-"""Answers scored in one request: a batch is refused as a whole where the server's queue is full."""
 LONGEST_WAIT = 8.0
-FEATURES: frozenset[Feature] = frozenset({"tokens", "logprobs", "score", "regex", "json_schema", "ebnf", "n"})
 
 
 Told = TypeVar("Told")
@@ -70,17 +63,7 @@ class _Line(msgspec.Struct, frozen=True):
 _line = msgspec.json.Decoder(_Line)
 
 
-def template_message(message: Message) -> dict[str, Any]:
-    """A message as the chat template is given it."""
-    made: dict[str, Any] = {"role": message.role, "content": clean(message.content)}
-    if message.tool_calls:
-        made["tool_calls"] = list(message.tool_calls)
-    if message.tool_call_id:
-        made["tool_call_id"] = message.tool_call_id
-    return made
-
-
-class SGLang(Weights, Model):
+class SGLang(Weights, Native):
     """A model served by SGLang, at one or more endpoints."""
 
     def __init__(
@@ -100,6 +83,7 @@ class SGLang(Weights, Model):
         tell the prompt it read, token by token; makes answers long. `lora_path`: name of a loaded adapter.
         `session_id`: of `open_session`, for servers with --enable-session-radix-cache.
         """
+        super().__init__()
         self.transport = Transport.shared(urls.split(",") if isinstance(urls, str) else urls, settings)
         self.fleet = Fleet(self.transport, settings)
         self.settings = settings
@@ -108,38 +92,8 @@ class SGLang(Weights, Model):
         self.features = FEATURES if logprobs else FEATURES - {"logprobs"}
         self.logprobs, self.prompt_ids = logprobs, prompt_ids
         self.lora_path, self.session_id = lora_path, session_id
+        self.streams = settings.first_token_seconds is not None
         self._chance = Random()
-        self._ids = map("{}-{}".format, itertools.repeat(os.urandom(8).hex()), itertools.count())
-
-    async def complete(self, request: Request) -> tuple[Completion, ...]:
-        """The answers. Raises ModelError; ContextOverflow where they do not fit; ValueError for half a request."""
-        if bool(request.messages) is bool(request.prompt_ids):
-            raise ValueError("a request has either messages or prompt_ids")
-        prompt = request.prompt_ids or await self.render(request.messages, request.tools)
-        body = generate(
-            request,
-            prompt,
-            request.id or next(self._ids),
-            logprobs=self.logprobs,
-            prompt_ids=self.prompt_ids,
-            lora_path=self.lora_path,
-            session_id=self.session_id,
-            stream=self.settings.first_token_seconds is not None,
-        )
-        began = time.perf_counter()
-        answers = await self._ask(body, request.affinity, len(prompt) + request.n * request.sampling.max_tokens)
-        seconds = time.perf_counter() - began
-        made = [completion(a, request, prompt, logprobs=self.logprobs, seconds=seconds) for a in answers]
-        return tuple(self._with_gaps(made, request))
-
-    def _with_gaps(self, made: list[Completion], request: Request) -> list[Completion]:
-        """What only the client can see to be missing."""
-        gaps = []
-        if len(made) != request.n:
-            gaps.append(f"n: {request.n} answers were asked for, {len(made)} came")
-        if self.prompt_ids and not all(answer.prompt_ids for answer in made):
-            gaps.append("prompt_ids: the server did not tell the prompt it read")
-        return [msgspec.structs.replace(a, gaps=(*a.gaps, *gaps)) for a in made] if gaps else made
 
     async def _ask(self, body: Generate, affinity: str, tokens: int) -> list[Answer]:
         """The answers to a request, asked again while the server says "later"."""
@@ -165,7 +119,7 @@ class SGLang(Weights, Model):
 
     async def _once(self, body: Generate, affinity: str, tokens: int) -> list[Answer]:
         async def cancelled(endpoint: str) -> None:
-            await self.fleet.abort(_rids(body), endpoint)
+            await self.fleet.abort(rids_of(body), endpoint)
 
         sent = post_json(body)
         if body.stream:
@@ -195,7 +149,7 @@ class SGLang(Weights, Model):
     async def _renamed(self, body: Generate) -> Generate:
         """The request under another id; the attempt that was given up and still runs under this one is aborted."""
         for endpoint in self.transport.urls:
-            await self.fleet.abort(_rids(body), endpoint)
+            await self.fleet.abort(rids_of(body), endpoint)
         new = next(self._ids)
         rid = new if isinstance(body.rid, str) else [f"{new}-{i}" for i in range(len(body.rid))]
         return msgspec.structs.replace(body, rid=rid)
@@ -225,28 +179,6 @@ class SGLang(Weights, Model):
             return msgspec.json.decode(answered.body, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ModelError(f"{answered.url}: not an answer of /tokenize ({error}): is it SGLang 0.5.23?") from None
-
-    async def score(
-        self, prompt_ids: Sequence[int], answers: Sequence[Sequence[int]], affinity: str = ""
-    ) -> tuple[tuple[float, ...], ...]:
-        """The raw log-probability of every token of each answer, whatever order and however often they stand there.
-
-        One answer goes first, and leaves the prompt in the server's prefix cache for the others.
-        """
-        if not prompt_ids:
-            raise ValueError("answers are scored after a prompt of at least one token")
-        prompt, wanted = tuple(prompt_ids), [tuple(answer) for answer in answers]
-        left = [answer for answer in dict.fromkeys(wanted) if answer]
-        batches = [left[:1], *[left[i : i + SCORED_AT_ONCE] for i in range(1, len(left), SCORED_AT_ONCE)]]
-        known: dict[tuple[int, ...], tuple[float, ...]] = {(): ()}
-        for batch in batches if left else ():
-            body = self._named(scoring(prompt, batch, next(self._ids)))
-            told = await self._ask(body, affinity, sum(map(len, batch)) + len(batch) * len(prompt))
-            known |= zip(batch, scores(told, batch, self.name), strict=True)
-        return tuple([known[answer] for answer in wanted])
-
-    def _named(self, body: Generate) -> Generate:
-        return msgspec.structs.replace(body, lora_path=self.lora_path) if self.lora_path else body
 
     async def info(self) -> ModelInfo:
         """What the servers are. Raises ModelError where one cannot be reached, lacks the model, or is another one's."""
@@ -295,10 +227,3 @@ class SGLang(Weights, Model):
         """Let aborts go out, and close the connections."""
         await self.transport.close()
         await self.fleet.close()
-
-
-def _rids(body: Generate) -> list[str]:
-    """The ids a request runs under. Several answers to one prompt run under others, which nobody is told."""
-    if isinstance(body.rid, list):
-        return body.rid
-    return [body.rid] if body.sampling_params.n == 1 else []
