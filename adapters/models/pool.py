@@ -14,7 +14,7 @@ from arena.adapters.models.endpoint import LONGEST_ASKED_FOR, Endpoint
 from arena.adapters.models.failures import Failure, broken_connection, refused
 from arena.adapters.models.limits import Deadlines
 from arena.adapters.models.settings import Settings
-from arena.adapters.models.sse import payloads
+from arena.adapters.models.sse import payloads as payloads_of
 from arena.model import ModelError
 
 __all__ = ["Cancelled", "Pool", "Question"]
@@ -107,15 +107,9 @@ class Pool:
             await slots.enter()
         call = self.deadlines.watch()
         try:
-            async with self.session.request(
-                question.method, endpoint.url(question.path), data=question.body, allow_redirects=False
-            ) as response:
-                if response.status < 300:
-                    body = await self._body(response, question)
-                    endpoint.answered()
-                    return body
-                said = await _bounded(response, LARGEST >> 10)
-            failure = self._refused(endpoint, question, response, said)
+            body = await (self._whole if question.streamed is None else self._collected)(endpoint, question)
+        except _Refused as refusal:
+            failure = refusal.failure
         except asyncio.CancelledError:
             if not call.timed_out():
                 self._goodbye(endpoint, question)
@@ -123,41 +117,62 @@ class Pool:
             failure = broken_connection(endpoint.base, self._too_slow())
         except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
             failure = broken_connection(endpoint.base, error)
+        else:
+            endpoint.answered()
+            return body
         finally:
             self.deadlines.done(call)
             slots.leave()
         endpoint.failed(failure, call.ends - self.settings.call_seconds, self.clock())
         return failure
 
-    async def _body(self, response: aiohttp.ClientResponse, question: Question) -> bytes:
+    async def _whole(self, endpoint: Endpoint, question: Question) -> bytes:
+        async with self.session.request(
+            question.method, endpoint.url(question.path), data=question.body, allow_redirects=False
+        ) as response:
+            if response.status >= 300:
+                await self._refuse(endpoint, question, response)
+            length = response.content_length
+            if length is not None and length <= LARGEST:
+                return await response.read()
+            return await _bounded(response, LARGEST)
+
+    async def _collected(self, endpoint: Endpoint, question: Question) -> bytes:
+        async with contextlib.aclosing(self._streamed(endpoint, question)) as found:
+            payloads = [payload async for payload in found]
         if question.streamed is not None:
-            question.streamed.clear()
-            async for payload in self._payloads(response):
-                question.streamed.append(payload)
-            return b""
-        length = response.content_length
-        if length is not None and length <= LARGEST:
-            return await response.read()
-        return await _bounded(response, LARGEST)
+            question.streamed[:] = payloads
+        return b""
 
-    async def _payloads(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
-        found, limit = payloads(response.content.iter_any(), LARGEST), self.settings.first_token_seconds
-        try:
-            async with asyncio.timeout(limit):
-                first = await anext(found, None)
-        except TimeoutError:
-            raise TimeoutError(f"no first token within {limit:g} s (first_token_seconds)") from None
-        if first is not None:
-            yield first
-            async for payload in found:
-                yield payload
+    async def _streamed(self, endpoint: Endpoint, question: Question) -> AsyncGenerator[bytes, None]:
+        """The payloads. Servers may hold back even the status until there is a first token."""
+        limit = self.settings.first_token_seconds
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout(limit) as timer:
+                    asking = self.session.request(
+                        question.method, endpoint.url(question.path), data=question.body, allow_redirects=False
+                    )
+                    response = await stack.enter_async_context(asking)
+                    if response.status >= 300:
+                        await self._refuse(endpoint, question, response)
+                    found = payloads_of(response.content.iter_any(), LARGEST)
+                    first = await anext(found, None)
+            except TimeoutError:
+                if not timer.expired():
+                    raise
+                raise TimeoutError(f"no first token within {limit:g} s (first_token_seconds)") from None
+            if first is not None:
+                yield first
+                async for payload in found:
+                    yield payload
 
-    def _refused(
-        self, endpoint: Endpoint, question: Question, response: aiohttp.ClientResponse, said: bytes
-    ) -> Failure:
+    async def _refuse(self, endpoint: Endpoint, question: Question, response: aiohttp.ClientResponse) -> None:
+        """Raise what the server says instead of an answer."""
+        said = await _bounded(response, LARGEST >> 10)
         env = self.settings.api_key_env
         key = os.environ.get(env, "").strip() if env else ""
-        return refused(endpoint.base, question.path, response.status, response.headers, said, key, env)
+        raise _Refused(refused(endpoint.base, question.path, response.status, response.headers, said, key, env))
 
     def _too_slow(self) -> TimeoutError:
         return TimeoutError(f"no whole answer within {self.settings.call_seconds:g} s (call_seconds)")
@@ -224,17 +239,6 @@ class Pool:
             endpoint.failed(failure, sent, self.clock())
             await self._again(failure._replace(again=failure.again and not begun), endpoint, question, attempt)
 
-    async def _streamed(self, endpoint: Endpoint, question: Question) -> AsyncGenerator[bytes, None]:
-        async with self.session.request(
-            question.method, endpoint.url(question.path), data=question.body, allow_redirects=False
-        ) as response:
-            if response.status >= 300:
-                said = await _bounded(response, LARGEST >> 10)
-                raise _Refused(self._refused(endpoint, question, response, said))
-            async with contextlib.aclosing(self._payloads(response)) as found:
-                async for payload in found:
-                    yield payload
-
     async def _until(self, sent: float, found: AsyncGenerator[bytes, None]) -> bytes | None:
         """The next payload. A time limit of its own each: whoever iterates may be anywhere in between."""
         try:
@@ -276,8 +280,8 @@ class Pool:
     def abandon(self) -> None:
         """Forget the connections of an event loop that has been closed without closing them."""
         self.closed = True
-        self.session.detach()
-        _ = self.connector.close()  # closes at once what is left; there is no loop to wait in
+        with contextlib.suppress(StopIteration):
+            next(self.session.close().__await__())  # has nothing to wait for, as there is no loop
 
 
 class _Refused(Exception):
