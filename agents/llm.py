@@ -10,7 +10,7 @@ import msgspec
 from arena.agent import Agent, AgentError, AgentInfo, Call, Reply, View
 from arena.agents.conversation import Bridges, Conversation
 from arena.agents.decoding import alternatives, choose, majority, unfit
-from arena.agents.preflight import Known, check, check_features, check_room, check_sampling
+from arena.agents.preflight import Known, answer_room, check, check_features, check_room, check_sampling
 from arena.agents.prompting import Prompter, Prompting, is_open
 from arena.agents.said import Said, read
 from arena.game import Action, Game
@@ -49,6 +49,7 @@ class LLMAgent(Agent):
         self._known: Known | None = None
         self._asking: tuple[asyncio.AbstractEventLoop, asyncio.Task[Known]] | None = None
         self._encoded: dict[Action, tuple[int, ...]] = {}
+        self._wanted = answer_room(prompting, sampling)
         self._version = ""
         self._info: AgentInfo | None = None
 
@@ -68,7 +69,7 @@ class LLMAgent(Agent):
                 return await self._generate(view, seat, prompt)
             except ContextOverflow as error:
                 context = known.info.context
-                part = (context - self.sampling.max_tokens) / len(prompt) if prompt and context else 0.5
+                part = (context - self._wanted) / len(prompt) if prompt and context else 0.5
                 if self.prompting.overflow != "window" or not seat.make_room(min(part, 0.9)):
                     return self._overflown(error)
 
@@ -162,9 +163,11 @@ class LLMAgent(Agent):
         return [Message("tool", text, tool_call_id=call) for text, call in zip(results, calls, strict=True)]
 
     def _check_room(self, known: Known, prompt: tuple[int, ...]) -> None:
-        context, wanted = known.info.context, self.sampling.max_tokens
+        context, wanted = known.info.context, self._wanted
         if prompt and context and len(prompt) + wanted > context:
-            raise ContextOverflow(f"a prompt of {len(prompt)} tokens and max_tokens={wanted}: the context is {context}")
+            raise ContextOverflow(
+                f"a prompt of {len(prompt)} tokens and an answer of {wanted} need more than {context}"
+            )
 
     def _overflown(self, error: ContextOverflow) -> Reply:
         """By the rule that was declared; where even the last exchange does not fit, nobody is to blame."""

@@ -12,7 +12,7 @@ from arena.model import Message, Model, ModelError, ModelInfo, Sampling
 from arena.referee import Referee
 from arena.tools.task import ToolTask
 
-__all__ = ["Known", "check", "check_features", "check_room", "check_sampling"]
+__all__ = ["Known", "answer_room", "check", "check_features", "check_room", "check_sampling"]
 
 _PLIES = 200  # of the random game that looks for a position without a list
 _LETTERS = 3  # characters a token, where nobody counts
@@ -58,12 +58,12 @@ def _check_lists(decode: str, game: Game, referee: Referee) -> None:
     if not referee.show_legal:
         raise ValueError(f"decode={decode} needs the list of legal actions, the referee has show_legal=False")
     rng, name, state = Random(0), type(game).__name__, game
-    for ply in range(1 if isinstance(game, LiveGame) else _PLIES):
+    for ply in range(_PLIES):
         acting = state.to_act()
         for player in acting:
             if player not in game.house and (why := unfit(state.legal_actions(player))):
                 raise ValueError(f"decode={decode} cannot play {name}: at ply {ply} {why}; use decode=free")
-        if not acting:
+        if not acting or isinstance(game, LiveGame):  # what is live must not be moved
             break
         try:
             state = state.apply({player: state.sample_action(player, rng) for player in acting})
@@ -86,6 +86,11 @@ def check_features(options: Prompting, known: Known) -> None:
         raise ValueError(f"decode=score: the chat template of {_named(known.info)} ends no turn; use decode=free")
 
 
+def answer_room(options: Prompting, sampling: Sampling) -> int:
+    """The tokens that must be left for an answer; one that is scored is not written."""
+    return 1 if options.decode == "score" else sampling.max_tokens
+
+
 async def check_room(
     model: Model, prompter: Prompter, sampling: Sampling, known: Known, game: Game, referee: Referee
 ) -> None:
@@ -98,12 +103,12 @@ async def check_room(
         tokens, counted = _letters(longest) // _LETTERS, "about "
     else:
         tokens, counted = len(await model.render(known.bridges.merged(longest), tools)), ""
-    context, wanted = known.info.context, sampling.max_tokens
+    context, wanted = known.info.context, answer_room(prompter.options, sampling)
     if context and tokens + wanted > context:
         estimate = " (estimated from its characters)" if counted else ""
         raise ValueError(
-            f"the first prompt of {type(game).__name__} has {counted}{tokens} tokens{estimate} and max_tokens={wanted}:"
-            f" more than the context of {_named(known.info)}, {context}; lower max_tokens or use a longer context"
+            f"the first prompt of {type(game).__name__} has {counted}{tokens} tokens{estimate}, its answer up to"
+            f" {wanted}: more than the context of {_named(known.info)}, {context}; lower max_tokens or use a longer context"
         )
     if tools and known.bridges is not None:
         await _check_tools(model, known.bridges, known.info, longest, tools)

@@ -1,17 +1,20 @@
 """What is refused before anything is played."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any, ClassVar
 
 import pytest
 
 from arena.agents.llm import LLMAgent
-from arena.model import Sampling
+from arena.agents.prompting import Prompter, Prompting
+from arena.game import LiveGame
+from arena.model import Message, Sampling
 from arena.referee import Referee
 from arena.registry import make_game
 from tests.agents.seated import RETRY, agent
-from tests.agents.toy_model import ToyModel
+from tests.agents.toy_model import ToyModel, view
 
 
 @pytest.mark.parametrize(
@@ -67,7 +70,7 @@ REFUSED: Sequence[tuple[dict[str, Any], dict[str, Any], str, Referee, str]] = [
         Referee(marks=("answer",)),
         "answer=boxed: the referee does not read that mark",
     ),
-    ({}, {"context": 500}, "Chess-v0", RETRY, r"has \d+ tokens and max_tokens=50: more than the context of toy"),
+    ({}, {"context": 500}, "Chess-v0", RETRY, r"has \d+ tokens, its answer up to 50: more than the context of toy"),
     (
         {},
         {"context": 60, "features": ("n",)},
@@ -101,3 +104,54 @@ def test_preflight_passes_what_can_be_played(options: dict[str, Any], game: str)
 def test_preflight_lets_open_text_use_any_mark_and_bound_answers_none() -> None:
     prepared(agent(ToyModel("5"), answer="boxed"), "Arithmetic-v0", Referee(marks=("answer",)))
     prepared(agent(ToyModel("5"), answer="boxed", decode="score"), "Chess-v0", Referee(marks=("answer",)))
+
+
+def test_a_scored_answer_needs_no_room() -> None:
+    context = len(asyncio.run(first_prompt())) + 10
+    prepared(agent(ToyModel("5", context=context), decode="score"))
+    with pytest.raises(ValueError, match="more than the context"):
+        prepared(agent(ToyModel("5", context=context), decode="constrained"))
+
+
+async def first_prompt() -> tuple[int, ...]:
+    prompter, seen = Prompter(Prompting(decode="score")), view(make_game("TicTacToe-v0"))
+    return await ToyModel("").render([Message("system", prompter.system(seen)), Message("user", prompter.turn(seen))])
+
+
+def test_a_live_game_is_not_moved() -> None:
+    game = Door()
+    asyncio.run(agent(ToyModel("5"), decode="constrained").prepare(game, RETRY))
+    assert Door.moved == 0
+
+
+class Door(LiveGame):
+    """Opens at once, and for good."""
+
+    moved: ClassVar[int] = 0
+    players = 1
+
+    @classmethod
+    def initial(cls, rng: Random) -> "Door":
+        return cls()
+
+    def to_act(self) -> tuple[int, ...]:
+        return (0,)
+
+    def rules(self, player: int) -> str:
+        return "Write open."
+
+    def observation(self, player: int) -> str:
+        return "A door."
+
+    def legal_actions(self, player: int) -> tuple[str, ...]:
+        return ("open",)
+
+    def apply(self, actions: Mapping[int, str]) -> "Door":
+        type(self).moved += 1
+        return self
+
+    def returns(self) -> tuple[float, ...]:
+        return (0.0,)
+
+    def close(self) -> None:
+        """Nothing is held."""

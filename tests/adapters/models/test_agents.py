@@ -242,7 +242,7 @@ def test_hermes_tools_over_http() -> None:
 
 def test_a_small_context_is_found_at_preflight_and_overflows_by_the_rule() -> None:
     async def refused(server: FakeSGLang) -> None:
-        with pytest.raises(ValueError, match=r"max_tokens=1024: more than the context of fake at http"):
+        with pytest.raises(ValueError, match=r"answer up to 1024: more than the context of fake at http"):
             await played(make_agent(f"sglang:{server.url}"))
 
     over_http(refused, FakeSGLang(context_length=900))
