@@ -108,7 +108,8 @@ async def check_room(
         estimate = " (estimated from its characters)" if counted else ""
         raise ValueError(
             f"the first prompt of {type(game).__name__} has {counted}{tokens} tokens{estimate}, its answer up to"
-            f" {wanted}: more than the context of {_named(known.info)}, {context}; lower max_tokens or use a longer context"
+            f" {wanted}: more than the context of {_named(known.info)}, {context};"
+            " lower max_tokens or use a longer context"
         )
     if tools and known.bridges is not None:
         await _check_tools(model, known.bridges, known.info, longest, tools)
