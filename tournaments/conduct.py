@@ -137,8 +137,8 @@ def table(conducts: Sequence[Conduct]) -> dict[str, list[str]]:
     if asked:
         shown["tokens in"] = [_number(c, c.prompt_tokens, 0) for c in conducts]
         shown["cached"] = [percent(c.cached_tokens / c.prompt_tokens) if c.prompt_tokens else "–" for c in conducts]
-        shown["out a reply"] = [_number(c, c.share(c.completion_tokens), 1) for c in conducts]
-        shown["s a reply"] = [_number(c, c.share(c.seconds), 2) for c in conducts]
+        shown["out / reply"] = [_number(c, c.share(c.completion_tokens), 1) for c in conducts]
+        shown["sec / reply"] = [_number(c, c.share(c.seconds), 2) for c in conducts]
     if any(c.cost for c in conducts):
         shown["cost"] = [f"${c.cost:,.{2 if c.cost >= 1 else 4}f}" if c.cost else "–" for c in conducts]
     return shown

@@ -10,12 +10,14 @@ from typing import Any
 
 import jinja2
 
+from arena.tournaments.conduct import table
 from arena.tournaments.ratings import CENTER
 from arena.tournaments.report import Board, Pair, Row, Section
 
 __all__ = ["command", "html", "write_html"]
 
 _SHADES = 10
+_BRIEF = ("replies", "illegal", "cost")  # columns of how agents answered that a phone has room for
 _PIECE = re.compile(r"[^?&=]{1,24}[?&=]?|[?&=]")
 
 
@@ -33,7 +35,13 @@ def html(board: Board) -> str:
     style = environment.get_template("leaderboard_style.html.j2").render(shades=_SHADES)
     policy = f"default-src 'none'; style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'"
     return environment.get_template("leaderboard.html.j2").render(
-        board=board, style=style, policy=policy, command=command(board), center=CENTER
+        board=board,
+        style=style,
+        policy=policy,
+        command=command(board),
+        center=CENTER,
+        told=table(board.conduct),
+        brief=_BRIEF,
     )
 
 

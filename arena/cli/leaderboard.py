@@ -9,6 +9,7 @@ from rich.table import Table
 from arena.cli.errors import naming, plain, refusing
 from arena.cli.options import games_named
 from arena.cli.output import stdout
+from arena.tournaments.conduct import percent, table
 from arena.tournaments.report import Board, Section, board
 
 __all__ = ["leaderboard", "print_board"]
@@ -17,6 +18,7 @@ _TEXT = ("agent", "")
 _FOLDED = 20  # columns that a name or mark must have before it is folded
 _VALUE = 2  # the column that counts
 _LEAST = 4  # columns that are never told beneath the table
+_NOTHING = ("", "0", "0 %", "–")  # what is not told beneath it
 
 
 @click.command()
@@ -31,7 +33,8 @@ def leaderboard(run: str, page: str | None, game: str | None) -> None:
     arena leaderboard runs/demo --game ConnectFour-v0
     arena leaderboard runs/demo --html leaderboard.html
 
-    Columns that a narrow terminal has no room for are told beneath the table.
+    `illegal` is the share of replies that were illegal, unreadable or cut, retried or not. Where a model was asked,
+    another table tells more. Columns that a narrow terminal has no room for are told beneath.
     """
     from arena.tournaments.store import Store
 
@@ -62,6 +65,7 @@ def print_board(shown: Board, console: Console, *, heading: bool = True) -> None
         _print(shown.overall, console)
     for section in shown.sections:
         _print(section, console)
+    _print_conduct(shown, console)
     if shown.voids:
         reasons = "; ".join(f"{times} x {reason[:200]}" for reason, times in shown.void_reasons)
         console.print(plain(f"{shown.voids} void attempts: {reasons}"), markup=False)
@@ -74,13 +78,29 @@ def _print(section: Section, console: Console) -> None:
     if not section.rows:
         console.print("no game is finished yet")
         return
-    cells, beneath = _cells(section), {}
+    _tabulate(_cells(section), console, _VALUE)
+
+
+def _print_conduct(shown: Board, console: Console) -> None:
+    """How agents answered, where any asked a model."""
+    rows = [(agent.name, conduct) for agent, conduct in zip(shown.agents, shown.conduct, strict=True) if conduct.turns]
+    if any(conduct.calls for _, conduct in rows):
+        console.print(
+            "\n[bold]How they answered[/bold] [dim]shares of the replies; above, illegal counts all three[/dim]"
+        )
+        cells = {"agent": [plain(name) for name, _ in rows], **table([conduct for _, conduct in rows])}
+        _tabulate(cells, console, None)
+
+
+def _tabulate(cells: dict[str, list[str]], console: Console, bold: int | None) -> None:
+    """The columns side by side; those that have no room beneath, of those who have anything there."""
+    beneath = {}
     while not _fits(cells, console.width) and len(cells) > _LEAST:
         column, values = cells.popitem()
         beneath[column or "marks"] = values
-    console.print(_table(cells))
+    console.print(_table(cells, bold))
     for column, values in reversed(beneath.items()):
-        told = [f"{name} {value}" for name, value in zip(cells["agent"], values, strict=True) if value not in ("", "0")]
+        told = [f"{name} {value}" for name, value in zip(cells["agent"], values, strict=True) if value not in _NOTHING]
         if told:
             console.print(f"{column}: {', '.join(told)}", markup=False)
 
@@ -107,9 +127,12 @@ def _cells(section: Section) -> dict[str, list[str]]:
     }
     if rated:
         cells |= {name: [str(getattr(row, name)) for row in rows] for name in ("won", "drawn", "lost")}
-    for name in ("forfeits", "voids"):
-        if any(getattr(row, name) for row in rows):
-            cells[name] = [str(getattr(row, name)) for row in rows]
+    if any(row.forfeits for row in rows):
+        cells["forfeits"] = [str(row.forfeits) for row in rows]
+    if any(row.conduct.wrong for row in rows):
+        cells["illegal"] = [percent(row.conduct.share(row.conduct.wrong)) for row in rows]
+    if any(row.voids for row in rows):
+        cells["voids"] = [str(row.voids) for row in rows]
     if any(row.flags for row in rows):
         cells[""] = [", ".join(row.flags) for row in rows]
     return cells
@@ -127,12 +150,12 @@ def _fits(cells: dict[str, list[str]], width: int) -> bool:
     return sum(folded) + 2 * (len(folded) - 1) <= width
 
 
-def _table(cells: dict[str, list[str]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
+def _table(cells: dict[str, list[str]], bold: int | None) -> Table:
+    shown = Table(box=None, pad_edge=False, header_style="dim")
     for number, column in enumerate(cells):
         text = column in _TEXT
-        style = "bold" if number == _VALUE else "yellow" if not column else ""
-        table.add_column(column, justify="left" if text else "right", style=style, no_wrap=not text, overflow="fold")
+        style = "bold" if number == bold else "yellow" if not column else ""
+        shown.add_column(column, justify="left" if text else "right", style=style, no_wrap=not text, overflow="fold")
     for row in zip(*cells.values(), strict=True):
-        table.add_row(*map(escape, row))
-    return table
+        shown.add_row(*map(escape, row))
+    return shown

@@ -9,6 +9,7 @@ from arena.cli.demo import DEMO
 from arena.cli.leaderboard import _about, _number, print_board
 from arena.episode import read, replay
 from arena.registry import AGENTS
+from arena.tournaments.conduct import percent
 from arena.tournaments.ratings import Results, rate
 from arena.tournaments.report import Section, board
 from arena.tournaments.runner import Tally
@@ -63,20 +64,48 @@ def test_what_a_narrow_terminal_has_no_room_for_is_told_beneath(monkeypatch: pyt
     run("cup.toml", "--out", "x")
     wide = narrow(200)
     header = next(line for line in wide.splitlines() if "Elo" in line and "#" in line)
-    counted = ["games", "won", "drawn", "lost", "forfeits", "voids"]
+    counted = ["games", "won", "drawn", "lost", "forfeits", "illegal", "voids"]
     assert header.split() == ["#", "agent", "Elo", "±", "95", "%", *counted]
     assert "forfeits:" not in wide
-    usual = narrow(80)
-    assert usual.splitlines()[3].split()[-6:] == counted
+    assert "100 %" in wide
+    assert "How they answered" not in wide, "no model was asked"
+    usual = narrow(88)
+    assert usual.splitlines()[3].split()[-7:] == counted
     assert f"\nmarks: {name} winless\n" in usual
     small = narrow(66)
     assert small.splitlines()[3].split()[-4:] == counted[:4]
     assert f"\nforfeits: {name} " in small
+    assert f"\nillegal: {name} 100 %\n" in small, "nothing of those who have none"
     assert "\nvoids: " in small
     tiny = narrow(40)
-    assert all(f"\n{word}: " in tiny for word in ("won", "lost", "forfeits", "voids"))
-    for width, text in ((200, wide), (80, usual), (66, small), (40, tiny)):
+    assert all(f"\n{word}: " in tiny for word in ("won", "lost", "forfeits", "illegal", "voids"))
+    for width, text in ((200, wide), (88, usual), (66, small), (40, tiny)):
         assert max(map(len, text.splitlines())) <= width
+
+
+def test_how_agents_answered_where_a_model_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(AGENTS, "modelled", PLAYERS["modelled"])
+    Path("cup.toml").write_text(
+        'games = ["TicTacToe", "KuhnPoker"]\nblocks = 3\nagents = ["modelled", "first"]\nreferee = { retries = 1 }\n'
+    )
+    run("cup.toml", "--out", "x")
+    wide = narrow(200).splitlines()
+    header = next(line for line in wide if "Elo" in line and "#" in line)
+    assert header.split()[-2:] == ["lost", "illegal"], "nobody forfeited: the wrong ones were retried"
+    start = next(at for at, line in enumerate(wide) if line.startswith("How they answered"))
+    columns = "agent replies retries illegal unreadable cut tokens in cached out / reply sec / reply cost"
+    assert wide[start + 1].split() == columns.split()
+    with Store.open("x") as store:
+        counted = board(store).conduct[0]
+    assert f"{counted.prompt_tokens:,}    75 %          4.0         0.50  ${counted.cost:.2f}" in wide[start + 2]
+    assert percent(counted.share(counted.illegal)) in wide[start + 2]
+    assert wide[start + 3].split()[-5:] == ["–"] * 5
+    tiny = narrow(40)
+    assert "\ncached: modelled 75 %\n" in tiny
+    assert max(map(len, tiny.splitlines())) <= 40
+    one = arena("leaderboard", "x", "--game", "KuhnPoker").output
+    assert "How they answered" in one
+    assert f"{counted.prompt_tokens:,}" not in one, "of the game that is shown only"
 
 
 def test_names_are_not_markup() -> None:

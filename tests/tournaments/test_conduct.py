@@ -134,8 +134,8 @@ def test_a_table_leaves_out_what_nobody_has() -> None:
         "cut": ["0 %", "0 %"],
         "tokens in": ["–", "4,000"],
         "cached": ["–", "75 %"],
-        "out a reply": ["–", "2.5"],
-        "s a reply": ["–", "0.50"],
+        "out / reply": ["–", "2.5"],
+        "sec / reply": ["–", "0.50"],
     }
     dear = [msgspec.structs.replace(model, cost=cost) for cost in (1234.5, 0.00321, 0.0)]
     assert table(dear)["cost"] == ["$1,234.50", "$0.0032", "–"]

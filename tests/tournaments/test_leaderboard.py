@@ -122,6 +122,19 @@ def test_what_the_page_says(tmp_path: Path) -> None:
     assert re.search(r"\d+ %n=12", text)
 
 
+def test_how_agents_answered_is_told_where_there_is_anything_to_tell(tmp_path: Path) -> None:
+    assert "How they answered" not in html(shown(tmp_path / "plain"))
+    wrong = Page(html(shown(tmp_path / "wrong", agents=["first", "scripted:99"]))).text
+    assert "How they answered" in wrong
+    assert "Tokens in" not in wrong
+    board = shown(tmp_path / "model", agents=["first", "modelled"], referee={"retries": 1})
+    page = Page(html(board))
+    assert page.open == []
+    for told in (f"{board.conduct[1].prompt_tokens:,}", f"${board.conduct[1].cost:.2f}", "75 %", "Unreadable"):
+        assert told in page.text
+    assert re.search(r"retries \d+, unreadable [\d.]+ %, cut [\d.]+ %, tokens in [\d,]+, cached 75 %", page.text)
+
+
 def test_names_break_at_their_joints_only() -> None:
     assert _pieces("mcts?simulations=50&c=2") == ["mcts?", "simulations=", "50&", "c=", "2"]
     assert _pieces("two words") == ["two words"]
