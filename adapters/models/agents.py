@@ -5,7 +5,7 @@ Every field of Prompting, Sampling and Settings, and every keyword of the model'
 
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Literal, get_origin
+from typing import Any, ClassVar, Literal, TypeVar, get_origin
 
 import msgspec
 
@@ -20,7 +20,53 @@ from arena.model import Model, Sampling
 
 __all__ = ["EngineAgent", "OpenAIAgent", "SGLangAgent"]
 
+_MEANINGS = """
+model: the name of the model at the server; "": the one it serves
+style: chat (the conversation grows), snapshot (all is told anew each turn) or window (the last exchanges stay)
+window: exchanges that style=window keeps beside the present one, 0 to 64
+thinking: thoughts stay in history and reply (keep), in neither (strip), or in the history only (separate)
+show_legal: whether the prompt lists the legal actions, where the referee shows them
+legal_limit: the longest list that is written out, in actions; 0: no limit
+answer: how the model is told to mark its action: answer, boxed, final, bracket or plain
+template: a folder with a system.j2, turn.j2 or form.j2 of your own
+overflow: the context is full: window (drop the oldest exchanges), forfeit, or truncate (end the episode)
+decode: free, constrained (to legal actions), score (the likeliest legal action) or vote (of several replies)
+votes: replies that decode=vote asks for, 1 to 64
+tools: for tool tasks, the format of calls the model was trained for: hermes, llama, pythonic, mistral, openai; "":
+    the task's own
+max_tokens: the longest answer, in tokens
+temperature: 0 or more; 0: always the likeliest
+top_p: above 0, up to 1
+top_k: 1 or more; -1: all tokens
+min_p: 0 to 1
+stop: a text, or a list of texts, that ends the answer
+concurrency: requests in flight at one endpoint
+adaptive: fewer than that while the server says that it is too busy
+requests_per_minute: at most so many
+tokens_per_minute: at most so many
+retries: further attempts where the server was too busy or the connection broke
+connect_seconds: the longest wait for a connection
+first_token_seconds: the longest wait for the first token; answers are streamed if it is set
+call_seconds: the longest wait for the whole answer to one attempt
+api_key_env: the environment variable that holds the key
+cache: a folder where answers at temperature 0 are kept
+prices: a TOML file of prices
+input_price: dollars per million tokens of the prompt
+cached_price: dollars per million tokens of the prompt that the server had in its cache
+output_price: dollars per million tokens of the answer
+logprobs: whether log-probabilities are asked for
+prompt_ids: whether the server tells the tokens of the prompt it read
+lora_path: the name of a loaded LoRA adapter
+session_id: a session opened at the server
+extras: the kind of server, whose own fields are used: auto (it is asked), sglang, vllm, openai (standard fields
+    only) or none (those that every server knows)
+max_tokens_field: max_tokens, or max_completion_tokens, which newer models of OpenAI demand
+extra: further fields of every request, as a JSON object
+server_args: what sglang.Engine takes beside the path, as a JSON object
+"""
+"""What each option means, whichever of the agents has it."""
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
+Served = TypeVar("Served", bound=LLMAgent)
 _RECORDED = frozenset({"logprobs", "prompt_ids"})  # options that change the record, not the play
 
 
@@ -47,58 +93,28 @@ def _signature(model: type[Model], *structs: type[msgspec.Struct]) -> inspect.Si
     return inspect.Signature([target, *own, *[option for struct in structs for option in _fields(struct)]])
 
 
+def _meanings() -> dict[str, str]:
+    lines = _MEANINGS.strip().replace("\n    ", " ").splitlines()
+    return dict([line.split(": ", 1) for line in lines])
+
+
+def _described(cls: type[Served]) -> type[Served]:
+    """The class with its options in its docstring, as `arena agents` shows them."""
+    meanings = _meanings()
+    options = [name for name in inspect.signature(cls).parameters if name in meanings]
+    cls.__doc__ = "\n".join(
+        [inspect.cleandoc(cls.__doc__ or ""), *[f"    {name}: {meanings[name]}" for name in options]]
+    )
+    return cls
+
+
 def _taken(struct: type[msgspec.Struct], options: dict[str, Any]) -> dict[str, Any]:
     """The options that are fields of the Struct; they are taken out."""
     return {name: options.pop(name) for name in struct.__struct_fields__ if name in options}
 
 
 class ServedAgent(LLMAgent):
-    """A language model that is named by a spec string.
-
-    Options:
-        model: the name of the model at the server; "": the one it serves
-        style: chat (the conversation grows), snapshot (all is told anew each turn) or window (the last exchanges stay)
-        window: exchanges that style=window keeps beside the present one, 0 to 64
-        thinking: thoughts stay in history and reply (keep), in neither (strip), or in the history only (separate)
-        show_legal: whether the prompt lists the legal actions, where the referee shows them
-        legal_limit: the longest list that is written out, in actions; 0: no limit
-        answer: how the model is told to mark its action: answer, boxed, final, bracket or plain
-        template: a folder with a system.j2, turn.j2 or form.j2 of your own
-        overflow: the context is full: window (drop the oldest exchanges), forfeit, or truncate (end the episode)
-        decode: free, constrained (to legal actions), score (the likeliest legal action) or vote (of several replies)
-        votes: replies that decode=vote asks for, 1 to 64
-        tools: for tool tasks, the format of calls the model was trained for: hermes, llama, pythonic, mistral, openai;
-            "": the task's own
-        max_tokens: the longest answer, in tokens
-        temperature: 0 or more; 0: always the likeliest
-        top_p: above 0, up to 1
-        top_k: 1 or more; -1: all tokens
-        min_p: 0 to 1
-        stop: a text, or a list of texts, that ends the answer
-        concurrency: requests in flight at one endpoint
-        adaptive: fewer than that while the server says that it is too busy
-        requests_per_minute: at most so many
-        tokens_per_minute: at most so many
-        retries: further attempts where the server was too busy or the connection broke
-        connect_seconds: the longest wait for a connection
-        first_token_seconds: the longest wait for the first token; answers are streamed if it is set
-        call_seconds: the longest wait for the whole answer to one attempt
-        api_key_env: the environment variable that holds the key
-        cache: a folder where answers at temperature 0 are kept
-        prices: a TOML file of prices
-        input_price: dollars per million tokens of the prompt
-        cached_price: dollars per million tokens of the prompt that the server had in its cache
-        output_price: dollars per million tokens of the answer
-        logprobs: whether log-probabilities are asked for
-        prompt_ids: whether the server tells the tokens of the prompt it read
-        lora_path: the name of a loaded LoRA adapter
-        session_id: a session opened at the server
-        extras: the kind of server, whose own fields are used: auto (it is asked), sglang, vllm, openai (standard fields
-            only) or none (those that every server knows)
-        max_tokens_field: max_tokens, or max_completion_tokens, which newer models of OpenAI demand
-        extra: further fields of every request, as a JSON object
-        server_args: what sglang.Engine takes beside the path, as a JSON object
-    """
+    """A language model that is named by a spec string."""
 
     incidental = frozenset(Settings.__struct_fields__) | _RECORDED | {"session_id"}
 
@@ -120,6 +136,7 @@ def _asked(model: Callable[..., Model], target: str, options: dict[str, Any]) ->
     return model(target, **own)
 
 
+@_described
 class SGLangAgent(ServedAgent):
     """A language model served by SGLang: `sglang:http://127.0.0.1:30000?model=qwen`.
 
@@ -136,6 +153,7 @@ class SGLangAgent(ServedAgent):
         super().__init__(_asked(SGLang, target, options), options)
 
 
+@_described
 class OpenAIAgent(ServedAgent):
     """A language model behind an OpenAI-compatible API: `openai:https://host/v1?model=NAME&api_key_env=NAME`.
 
@@ -152,6 +170,7 @@ class OpenAIAgent(ServedAgent):
         super().__init__(_asked(OpenAICompatible, target, options), options)
 
 
+@_described
 class EngineAgent(ServedAgent):
     """A language model that SGLang runs in this process: `engine:/path/to/model`.
 
