@@ -6,6 +6,7 @@ PYTHON ?= $(or $(shell for python in python3 python3.13 python3.12 python3.11; d
 MINOR = $(shell $(PYTHON) -c 'import sys; print("3.%d" % sys.version_info[1])')
 VENV ?= .venv
 DEMO_VENV ?= .venv-demo
+LOAD_VENV ?= .venv-load
 WHEELS ?= .wheels
 SGLANG_VENV ?= .venv-sglang
 SGLANG_MODEL ?= .sglang/model
@@ -33,7 +34,7 @@ endif
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .NOTPARALLEL:
-.PHONY: help demo test lint bench docs coverage test-ci test-wheel $(MARKERS:%=test-%) sglang-cpu sglang-python wheels \
+.PHONY: help demo test lint bench bench-load docs coverage test-ci test-wheel $(MARKERS:%=test-%) sglang-cpu sglang-python wheels \
   clean distclean
 
 help: ## what there is
@@ -52,6 +53,10 @@ lint: $(VENV)/.lint ## ruff and mypy --strict
 
 bench: $(VENV)/.peers ## our figures beside those of other libraries
 	$(BIN)/python -m benchmarks $(ARGS)
+
+bench-load: $(VENV)/.test $(LOAD_VENV)/.load ## thousands of language models at once, beside verifiers and inspect-ai (half an hour)
+	ARENA_LOAD_PYTHON=$(LOAD_VENV)/bin/python $(BIN)/python -m benchmarks \
+	  --only load,load_many,load_peers,load_faults,load_slow $(ARGS)
 
 docs: $(VENV)/.docs ## the site in site/, with a page per game
 	$(BIN)/mkdocs build --strict
@@ -109,7 +114,7 @@ clean: ## remove what was built; environments and collected wheels stay
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean ## remove the environments and collected wheels too
-	rm -rf $(VENV) $(DEMO_VENV) $(SGLANG_VENV) .sglang $(WHEELS) $(WHEELS).part
+	rm -rf $(VENV) $(DEMO_VENV) $(LOAD_VENV) $(SGLANG_VENV) .sglang $(WHEELS) $(WHEELS).part
 
 %/.pip:
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot make environments:" \
@@ -120,6 +125,11 @@ distclean: clean ## remove the environments and collected wheels too
 
 $(DEMO_VENV)/.core: $(DEMO_VENV)/.pip $(FRAME)
 	PYTHONWARNINGS=ignore $(@D)/bin/python $(INSTALL) .
+	@touch $@
+
+# Peers that must not share an environment with the project: their pins are others.
+$(LOAD_VENV)/.load: $(LOAD_VENV)/.pip
+	$(@D)/bin/python -m pip install --quiet "verifiers==0.1.14" "inspect-ai>=0.3.285" openai
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.pip $(FRAME)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import aec, faces, match, rules, startup, tournament
+from benchmarks.load import tables, trouble
 from benchmarks.report import machine, table, write_json
 from benchmarks.timing import ROUNDS, Figure
 
@@ -48,7 +49,25 @@ BENCHMARKS = {
         "Tournament with its store, beside play_sync alone (games/CPU-s)", ("runner", "match"), tournament.beside_match
     ),
     "startup": Benchmark("Start of a process (CPU-s)", ("best", ""), startup.imports),
+    "load": Benchmark(
+        "Matches of two language models at once, 20 turns each, with their store, at a fake server of 20 ms",
+        ("Arena", "beside"), tables.turns,
+    ),
+    "load_many": Benchmark("Ten thousand such matches at once (peak MB of the process)", ("best", ""), tables.many),
+    "load_peers": Benchmark(
+        "The same turns by the chat route, beside other libraries (CPU us a turn, 1,024 conversations at once)",
+        ("Arena", "peer"), tables.peers,
+    ),
+    "load_faults": Benchmark(
+        "A server that fails: 5 % errors, 2 % hangs, 1 % dropped connections (counts)", ("seen", ""), trouble.faults
+    ),
+    "load_slow": Benchmark(
+        "A fast model's matches (20 ms) beside as many of a slow one's (2 s) (seconds a match)",
+        ("beside", "alone"), trouble.slow,
+    ),
 }  # fmt: skip
+USUAL = tuple(name for name in BENCHMARKS if not name.startswith("load"))
+"""What runs where nothing else is asked for: the tables of load take half an hour, `make bench-load`."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -69,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "--only", type=_names, default=tuple(BENCHMARKS), metavar="NAME,...", help=f"some of: {', '.join(BENCHMARKS)}"
+        "--only", type=_names, default=USUAL, metavar="NAME,...", help=f"some of: {', '.join(BENCHMARKS)}"
     )
     parser.add_argument(
         "--secs", type=_seconds, default=2.0, metavar="S", help="CPU seconds for each side of each line (default 2)"
