@@ -5,14 +5,15 @@ Source: `sglang.Engine` of SGLang 0.5.23.
 
 import asyncio
 import importlib
+import importlib.util
 import json
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from types import ModuleType
 from typing import Any, TypeVar
 
 import msgspec
 
+from arena.adapters.models.failures import one_line
 from arena.adapters.models.native import FEATURES, Native, rids_of, template_message
 from arena.adapters.models.sglang_info import PROBE_TALK, PROBE_TEXT, hash_of, shown
 from arena.adapters.models.sglang_wire import Answer, Generate, answer_of, refused
@@ -24,14 +25,13 @@ __all__ = ["Engine"]
 Result = TypeVar("Result")
 
 
-def _sglang() -> ModuleType:
-    try:
-        return importlib.import_module("sglang")
-    except ImportError as error:
+def _check_installed() -> None:
+    """Raises ValueError. SGLang itself is imported when it is needed, as that takes many seconds."""
+    if importlib.util.find_spec("sglang") is None:
         raise ValueError(
-            f"SGLang cannot be imported ({error}): install it for your device (docs.sglang.ai), "
+            "SGLang is not installed here: install it for your device (docs.sglang.ai), "
             "or serve the model elsewhere and name it as sglang:http://..."
-        ) from error
+        )
 
 
 class Engine(Native):
@@ -50,7 +50,7 @@ class Engine(Native):
         Raises ValueError where SGLang is not installed.
         """
         super().__init__()
-        self._engine_class: Callable[..., Any] = _sglang().Engine
+        _check_installed()
         self.path = self.name = path
         self.features = FEATURES if logprobs else FEATURES - {"logprobs"}
         self.logprobs, self.lora_path = logprobs, lora_path
@@ -73,13 +73,13 @@ class Engine(Native):
             raise refused(str(error.detail), self.name) from None
 
     async def _loaded(self) -> "_Host":
-        if self._host is None:
-            self._host = await asyncio.to_thread(self._load)
-        return self._host
+        return self._host or await asyncio.to_thread(self._load)
 
     def _load(self) -> "_Host":
         with self._lock:
-            return self._host or _Host(self._engine_class, self.path, self.server_args)
+            host = self._host or _Host(self.path, self.server_args)
+            self._host = host
+            return host
 
     async def render(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = (), *, reply: bool = True
@@ -108,7 +108,7 @@ class Engine(Native):
         manager, told = host.engine.tokenizer_manager, host.engine.get_model_info()
         return ModelInfo(
             model=self.path,
-            server=f"SGLang {_sglang().__version__} in process",
+            server=f"SGLang {importlib.import_module('sglang').__version__} in process",
             context=int(manager.model_config.context_len),
             weight_version=str(told.get("weight_version") or ""),
             tokenizer_hash=hash_of((await self.encode([PROBE_TEXT]))[0]),
@@ -127,23 +127,22 @@ class Engine(Native):
 class _Host:
     """The engine, and the thread and event loop it was made in and lives in."""
 
-    def __init__(self, engine_class: Callable[..., Any], path: str, server_args: Mapping[str, Any]) -> None:
+    def __init__(self, path: str, server_args: Mapping[str, Any]) -> None:
         self.engine: Any = None
         self._failed: BaseException | None = None
         self._ready = threading.Event()
-        self._thread = threading.Thread(
-            target=self._live, args=(engine_class, path, server_args), name="sglang engine", daemon=True
-        )
+        self._thread = threading.Thread(target=self._live, args=(path, server_args), name="sglang engine", daemon=True)
         self._thread.start()
         self._ready.wait()
         if self._failed is not None:
-            raise ModelError(f"{path} cannot be loaded: {refused(str(self._failed), 'SGLang')}") from self._failed
+            why = one_line(str(self._failed)) or type(self._failed).__name__
+            raise ModelError(f"{path} cannot be loaded: {why}") from self._failed
 
-    def _live(self, engine_class: Callable[..., Any], path: str, server_args: Mapping[str, Any]) -> None:
+    def _live(self, path: str, server_args: Mapping[str, Any]) -> None:
         self.loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self.loop)
         try:
-            self.engine = engine_class(model_path=path, **server_args)
+            self.engine = importlib.import_module("sglang").Engine(model_path=path, **server_args)
         except BaseException as error:  # noqa: BLE001 - it is raised again in the thread that waits for the engine
             self._failed = error
             return

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from arena.adapters.models.prices import Price
 from arena.adapters.models.sglang_wire import Answer, Generate, completion, generate, scores, scoring
 from arena.model import Completion, Feature, Message, Model, Request
 from arena.text import clean
@@ -40,9 +41,11 @@ class Native(Model):
     lora_path: str = ""
     session_id: str = ""
     streams: bool = False
+    price: Price | None = None
 
     def __init__(self) -> None:
-        self._ids = map("{}-{}".format, itertools.repeat(os.urandom(8).hex()), itertools.count())
+        # All of one length: /abort_request ends every request whose id begins with the one it is given.
+        self._ids = map("{}{:010x}".format, itertools.repeat(os.urandom(8).hex()), itertools.count())
 
     @abstractmethod
     async def _ask(self, body: Generate, affinity: str, tokens: int) -> list[Answer]:
@@ -67,6 +70,9 @@ class Native(Model):
         answers = await self._ask(body, request.affinity, len(prompt) + request.n * request.sampling.max_tokens)
         seconds = time.perf_counter() - began
         made = [completion(a, request, prompt, logprobs=self.logprobs, seconds=seconds) for a in answers]
+        if self.price is not None:
+            for answer in made:
+                answer.usage["cost"] = self.price.cost(answer.usage)
         return tuple(self._with_gaps(made, request))
 
     def _with_gaps(self, made: list[Completion], request: Request) -> list[Completion]:

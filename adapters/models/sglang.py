@@ -10,6 +10,7 @@ What it does about the server's ways (measured on SGLang 0.5.23):
 - Any model name is accepted: `info` compares it with what is served.
 - A router drops fields it does not know and lacks /tokenize and /abort_request: its workers are asked directly, and
   what does not come is in `Completion.gaps`.
+- An abort ends every request whose id begins with the one it names: ids made here are of one length.
 - Answers to a request of n > 1 run under ids the server makes up: they are aborted by hanging up, not by id.
 - A request sent again after a broken connection may still be running: it is aborted and gets another id.
 """
@@ -24,20 +25,24 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from arena.adapters.models.cache import Cache, question_key
 from arena.adapters.models.native import FEATURES, Native, rids_of, template_message
+from arena.adapters.models.openai_dialects import cleaned
+from arena.adapters.models.prices import price_of
 from arena.adapters.models.sglang_info import CANARIES, PROBE_TALK, PROBE_TEXT, facts_of, info_of, without_grammar
 from arena.adapters.models.sglang_wire import (
     Answer,
     Failure,
     Generate,
     answers_of,
+    batch_ids,
     failure,
     retryable,
     streamed,
 )
 from arena.adapters.models.transport import DEFAULTS, Settings, Transport
 from arena.adapters.models.weights import Fleet, Weights, post_json
-from arena.model import Feature, Message, ModelError, ModelInfo, Request, Sampling
+from arena.model import Completion, Feature, Message, ModelError, ModelInfo, Request, Sampling
 from arena.text import clean
 
 __all__ = ["SGLang"]
@@ -87,6 +92,10 @@ class SGLang(Weights, Native):
         self.transport = Transport.shared(urls.split(",") if isinstance(urls, str) else urls, settings)
         self.fleet = Fleet(self.transport, settings)
         self.settings = settings
+        if settings.prices and not model:
+            raise ValueError("prices: name the model in model=, so that its price can be found")
+        self.price = price_of(settings, model)
+        self.cache = Cache.at(settings.cache) if settings.cache else None
         self.model = model
         self.name = model or self.transport.urls[0]
         self.features = FEATURES if logprobs else FEATURES - {"logprobs"}
@@ -94,6 +103,34 @@ class SGLang(Weights, Native):
         self.lora_path, self.session_id = lora_path, session_id
         self.streams = settings.first_token_seconds is not None
         self._chance = Random()
+        self._updates: tuple[str, ...] = ()
+        self._closed = False
+
+    async def complete(self, request: Request) -> tuple[Completion, ...]:
+        """The answers. Raises ModelError; ContextOverflow where they do not fit; ValueError for half a request.
+
+        An abort ends every request whose id begins with its own: ids given here should be of one length.
+        """
+        if self.cache is None:
+            return await super().complete(request)
+        request = cleaned(request)
+        key = question_key(self._identity(), request)
+        known = self.cache.get(key) if key is not None else None
+        if known is None:
+            known = await super().complete(request)
+            if key is not None:
+                self.cache.put(key, known)
+        return known
+
+    def _identity(self) -> str:
+        """What an answer at temperature 0 depends on beside the question. Weights others update are not noticed."""
+        asked = (self.logprobs, self.prompt_ids, self.lora_path, self._updates)
+        return msgspec.json.encode(("sglang", self.transport.urls, self.model, *asked)).decode()
+
+    async def update_weights(self, path: str, version: str, *, in_flight: bool = True, recompute: bool = False) -> None:
+        """See `Weights.update_weights`."""
+        self._updates = (path, version)
+        await super().update_weights(path, version, in_flight=in_flight, recompute=recompute)
 
     async def _ask(self, body: Generate, affinity: str, tokens: int) -> list[Answer]:
         """The answers to a request, asked again while the server says "later"."""
@@ -151,7 +188,7 @@ class SGLang(Weights, Native):
         for endpoint in self.transport.urls:
             await self.fleet.abort(rids_of(body), endpoint)
         new = next(self._ids)
-        rid = new if isinstance(body.rid, str) else [f"{new}-{i}" for i in range(len(body.rid))]
+        rid = new if isinstance(body.rid, str) else batch_ids(new, len(body.rid))
         return msgspec.structs.replace(body, rid=rid)
 
     async def render(
@@ -225,5 +262,7 @@ class SGLang(Weights, Native):
 
     async def close(self) -> None:
         """Let aborts go out, and close the connections."""
-        await self.transport.close()
-        await self.fleet.close()
+        if not self._closed:
+            self._closed = True
+            await self.transport.close()
+            await self.fleet.close()

@@ -18,6 +18,7 @@ __all__ = [
     "Params",
     "answer_of",
     "answers_of",
+    "batch_ids",
     "completion",
     "failure",
     "generate",
@@ -194,10 +195,15 @@ def scoring(prompt: tuple[int, ...], answers: Sequence[tuple[int, ...]], rid: st
     return Generate(
         input_ids=[prompt + answer for answer in answers],
         sampling_params=params(Sampling(max_tokens=0)),
-        rid=[f"{rid}-{i}" for i in range(len(answers))],
+        rid=batch_ids(rid, len(answers)),
         return_logprob=True,
         logprob_start_len=len(prompt) - 1,
     )
+
+
+def batch_ids(rid: str, size: int) -> list[str]:
+    """Ids of a batch's requests, of one length: an abort ends all whose id begins with the one it names."""
+    return [f"{rid}-{i:04d}" for i in range(size)]
 
 
 def answers_of(body: bytes, server: str) -> list[Answer]:
@@ -313,7 +319,8 @@ def _tokens(answer: Answer, logprobs: bool, gaps: list[str]) -> tuple[tuple[int,
 
 def _check_prompt(answer: Answer, prompt: tuple[int, ...], gaps: list[str]) -> None:
     told = answer.meta_info.prompt_tokens
-    if told != len(prompt):
+    unread = told == 0 and answer.output_ids == []  # aborted while it was waiting
+    if told != len(prompt) and not unread:
         gaps.append(f"prompt: {len(prompt)} tokens were sent, the server read {told}")
     if answer.prompt_token_ids is not None and tuple(answer.prompt_token_ids) != prompt:
         gaps.append("prompt: the server read other tokens than were sent")

@@ -87,6 +87,17 @@ def test_what_is_missing_is_a_gap(changes: dict[str, Any], gap: str) -> None:
     assert [line for line in read(**changes).gaps if line.startswith(gap)]
 
 
+def test_what_was_aborted_while_it_waited_has_no_gap() -> None:
+    found = read(
+        finish_reason={"type": "abort", "message": "Abort in waiting queue"},
+        output_ids=[],
+        output_token_logprobs=[],
+        prompt_tokens=0,
+        completion_tokens=0,
+    )
+    assert (found.finish, found.ids, found.gaps) == ("abort", (), ())
+
+
 def test_log_probabilities_that_were_not_asked_for_are_no_gap() -> None:
     found = read(output_token_logprobs=None, logprobs=False)
     assert (found.logprobs, found.logprob_kind, found.gaps) == ((), "", ())
@@ -195,7 +206,7 @@ def test_scores_are_asked_from_the_last_token_of_the_prompt() -> None:
     assert (sent["input_ids"], sent["logprob_start_len"], sent["rid"]) == (
         [[5, 6, 7, 1], [5, 6, 7, 2, 3]],
         2,
-        ["r-0", "r-1"],
+        ["r-0000", "r-0001"],
     )
     assert (sent["sampling_params"]["max_new_tokens"], sent["sampling_params"]["temperature"]) == (0, 1.0)
 
