@@ -73,7 +73,8 @@ class Engine(Native):
             raise refused(str(error.detail), self.name) from None
 
     async def _loaded(self) -> "_Host":
-        return self._host or await asyncio.to_thread(self._load)
+        host = self._host
+        return host if host is not None else await asyncio.to_thread(self._load)
 
     def _load(self) -> "_Host":
         with self._lock:
