@@ -17,7 +17,7 @@ from arena.adapters.models.settings import Settings
 from arena.adapters.models.sse import payloads as payloads_of
 from arena.model import ModelError
 
-__all__ = ["Cancelled", "Pool", "Question"]
+__all__ = ["Answered", "Cancelled", "Pool", "Question"]
 
 Cancelled = Callable[[str], Awaitable[None]]
 """What is done when a request will not be waited for any longer, given its endpoint: abort it there."""
@@ -30,6 +30,17 @@ GOODBYE = 5.0
 """Seconds an abort may take."""
 IDLE = 4.0
 """Seconds a connection is kept: less than the 5 of uvicorn, which would close it just when it is used again."""
+
+
+class Answered(NamedTuple):
+    """An answer, and what it took to get it."""
+
+    body: bytes
+    url: str
+    """The endpoint that gave it."""
+    seconds: float
+    """From the first attempt on, waiting included."""
+    attempts: int
 
 
 class Question(NamedTuple):
@@ -86,8 +97,8 @@ class Pool:
             raise ModelError(f"api_key_env={name}: that variable holds characters no key has")
         return key
 
-    async def ask(self, question: Question) -> tuple[bytes, str, float, int]:
-        """Body, endpoint, seconds and attempts of the first good answer. Raises ModelError."""
+    async def ask(self, question: Question) -> Answered:
+        """The first good answer. Raises ModelError."""
         clock, began, attempt = self.clock, self.clock(), 0
         while True:
             attempt += 1
@@ -96,7 +107,7 @@ class Pool:
             endpoint = self._choose(question)
             result = await self._attempt(endpoint, question)
             if isinstance(result, bytes):
-                return result, endpoint.base, clock() - began, attempt
+                return Answered(result, endpoint.base, clock() - began, attempt)
             await self._again(result, endpoint, question, attempt)
 
     async def _attempt(self, endpoint: Endpoint, question: Question) -> bytes | Failure:

@@ -4,28 +4,17 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import AsyncGenerator, Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 from weakref import WeakValueDictionary
 
 import msgspec
 
-from arena.adapters.models.pool import Cancelled, Pool, Question
+from arena.adapters.models.pool import Answered, Cancelled, Pool, Question
 from arena.adapters.models.settings import Settings, base_url
 
 __all__ = ["Answered", "Cancelled", "Settings", "Transport", "base_url"]
 
 DEFAULTS = Settings()
-
-
-class Answered(NamedTuple):
-    """An answer, and what it took to get it."""
-
-    body: bytes
-    url: str
-    """The endpoint that gave it."""
-    seconds: float
-    """From the first attempt on, waiting included."""
-    attempts: int
 
 
 class Transport:
@@ -80,13 +69,11 @@ class Transport:
         background if the call is cancelled (or times out) while the server may be at work on it. `url`: that endpoint
         only. `tokens`: what it may use of the tokens per minute. `retries`: other than the settings say.
         """
-        return Answered(
-            *await self._pool().ask(Question("POST", path, body, affinity, cancelled, url, tokens, retries))
-        )
+        return await self._pool().ask(Question("POST", path, body, affinity, cancelled, url, tokens, retries))
 
     async def get(self, path: str, *, url: str = "", retries: int | None = None) -> Answered:
         """The body of a 2xx answer. Raises ModelError."""
-        return Answered(*await self._pool().ask(Question("GET", path, None, "", None, url, 0, retries)))
+        return await self._pool().ask(Question("GET", path, None, "", None, url, 0, retries))
 
     async def notify(self, path: str, body: bytes, url: str) -> bool:
         """Send JSON to that endpoint once, outside all limits, for a few seconds: whether it was taken. For aborts."""
@@ -101,7 +88,7 @@ class Transport:
         """
         payloads: list[bytes] = []
         question = Question("POST", path, body, affinity, cancelled, "", tokens, None, payloads)
-        return payloads, Answered(*await self._pool().ask(question))
+        return payloads, await self._pool().ask(question)
 
     async def stream(
         self, path: str, body: bytes, *, affinity: str = "", cancelled: Cancelled | None = None
