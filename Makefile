@@ -34,7 +34,7 @@ endif
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .NOTPARALLEL:
-.PHONY: help demo test lint bench bench-load docs coverage test-ci test-wheel $(MARKERS:%=test-%) sglang-cpu sglang-python wheels \
+.PHONY: help demo test lint bench bench-load docs coverage test-ci test-wheel $(MARKERS:%=test-%) sglang-cpu sglang-python demo-llm wheels \
   clean distclean
 
 help: ## what there is
@@ -94,6 +94,9 @@ test-sglang: $(VENV)/.test $(if $(SGLANG_BASE_URL),,sglang-python) ## agents on 
 
 sglang-cpu: sglang-python ## the real SGLang on this machine's CPU until Ctrl-C (PORT=30000, ARGS="its own flags")
 	$(SGLANG) $(if $(PORT),--port $(PORT)) $(ARGS)
+
+demo-llm: $(DEMO_VENV)/.core sglang-python ## a real language model in a rated tournament, on this machine's CPU; leaves runs/demo-llm
+	$(SGLANG) --run "$(DEMO_VENV)/bin/arena demo --model 'sglang:{url}?model=smollm2' --out runs/demo-llm $(ARGS)"
 
 sglang-python:
 	@$(SGLANG_PYTHON) -c '' 2>/dev/null || { echo "SGLang's environment needs Python 3.11, and $(SGLANG_PYTHON) was not found:" \

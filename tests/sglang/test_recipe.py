@@ -1,6 +1,7 @@
 """The steps of the recipe: what they take for done, what they refuse, and what a kill leaves. No network, no SGLang."""
 
 import re
+import signal
 import subprocess
 import sys
 import tomllib
@@ -223,3 +224,10 @@ def test_make_asks_for_python_311() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode != 0
     assert "needs Python 3.11, and /no/such/python3.11 was not found" in done.stdout
+
+
+def test_a_command_that_asks_the_server_ends_with_its_own_status(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    assert up.followed([sys.executable, "-c", f"open({str(said)!r}, 'w').write('x'); raise SystemExit(3)"]) == 3
+    assert said.read_text() == "x"
+    assert signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
