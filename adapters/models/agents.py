@@ -11,6 +11,7 @@ import msgspec
 
 from arena.adapters.models.engine import Engine
 from arena.adapters.models.openai import OpenAICompatible
+from arena.adapters.models.prices import Price
 from arena.adapters.models.settings import Settings
 from arena.adapters.models.sglang import SGLang
 from arena.agents.llm import LLMAgent
@@ -127,7 +128,9 @@ class ServedAgent(LLMAgent):
 
     def standin(self) -> StandIn:
         """See `Agent.standin`."""
-        return StandIn(self.prompting, self.sampling, tokens="tokens" in self.model.features)
+        price: Price | None = getattr(self.model, "price", None)
+        tokens = "tokens" in self.model.features
+        return StandIn(self.prompting, self.sampling, tokens=tokens, price=price.cost if price else None)
 
 
 def _asked(model: Callable[..., Model], target: str, options: dict[str, Any]) -> Model:

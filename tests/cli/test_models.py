@@ -50,6 +50,8 @@ def test_a_dry_run_tells_what_models_would_read_and_write_and_asks_none(tmp_path
     assert wrote == 10 * replies
     assert prompt > 100 * replies > 0
     assert 0 <= cached < prompt
+    assert told.split()[6] == f"{(prompt + 1000 * wrote) / 1e6:.2f}"
+    assert f"{replies} replies; about 0:0{round(replies * 4 / 32) // 60}:" in result.output
     assert not (tmp_path / "never").exists()
 
 
