@@ -51,8 +51,6 @@ class Kept(NamedTuple):
 
     id: str
     """Of the game; attempts that were void have their game's."""
-    names: tuple[str, ...]
-    """What the tournament calls the agents, by seat; a seat of the house is called as in the episode."""
     episode: Episode
 
 
@@ -252,31 +250,20 @@ class Store:
     def kept(
         self, beginning: str, entries: Iterable[int] | None = None, agent: int | None = None, *, void: bool = False
     ) -> Iterator[Kept]:
-        """As `episodes`, of the games whose ids begin so, with names; `void`: the attempts that were void instead."""
+        """As `episodes`, of the games whose ids begin so, with the ids; `void`: the attempts that were void instead."""
         table, game = (tables.voids, tables.voids.c.game) if void else (tables.games, tables.games.c.id)
-        data = tables.voids.c.data if void else tables.episodes.c.data
-        query = sa.select(game, table.c.entry, table.c.agents, data)
+        query = sa.select(game, table.c.agents, tables.voids.c.data if void else tables.episodes.c.data)
         query = query if void else query.join(tables.episodes, tables.episodes.c.game == game)
         if beginning:
             query = query.where(game.startswith(beginning, autoescape=True))
         if entries is not None:
             query = query.where(table.c.entry.in_(list(entries)))
         query = query.order_by(game, table.c.ended)
-        names, seats, unpack = self.agents(), self._seats_of(), zstandard.ZstdDecompressor().decompress
+        unpack = zstandard.ZstdDecompressor().decompress
         with self._errors(), self._transaction():
-            for key, entry, text, packed in self._connection.execution_options(stream_results=True).execute(query):
-                seated = _INTS.decode(text)
-                if agent is None or agent in seated:
-                    episode = _EPISODE.decode(unpack(packed))
-                    called = dict(zip(seats.get(entry, ()), [names.get(at, "?") for at in seated], strict=False))
-                    yield Kept(key, tuple([called.get(p, s.agent) for p, s in enumerate(episode.seats)]), episode)
-
-    def _seats_of(self) -> dict[int, tuple[int, ...]]:
-        """The seats that agents take, by entry."""
-        query = sa.select(tables.entries.c.id, tables.entries.c.seats)
-        rows = self._guarded(lambda: self._connection.execute(query).all())
-        with self._errors():
-            return {number: _INTS.decode(seats) for number, seats in rows}
+            for key, agents, data in self._connection.execution_options(stream_results=True).execute(query):
+                if agent is None or agent in _INTS.decode(agents):
+                    yield Kept(key, _EPISODE.decode(unpack(data)))
 
     def _packed(self, episode: Episode) -> bytes:
         return self._compress(self._encode(episode))

@@ -13,7 +13,7 @@ from arena.episode import Episode, write
 from arena.registry import unknown
 from arena.tournaments.store import Store
 
-__all__ = ["episodes", "export"]
+__all__ = ["episodes", "export", "wanted"]
 
 
 @click.command()
@@ -46,12 +46,17 @@ def export(run: str, kind: str, out: str | None, games: tuple[str, ...], agent: 
 
 def episodes(store: Store, games: Iterable[str] = (), agent: str | None = None) -> Iterator[Episode]:
     """The finished episodes of some games (all by default), with one agent. Raises ValueError for unknown names."""
+    return store.episodes(*wanted(store, games, agent))
+
+
+def wanted(store: Store, games: Iterable[str], agent: str | None) -> tuple[list[int] | None, int | None]:
+    """Entries and agent as the store numbers them, None where all are meant. Raises ValueError for unknown names."""
     labels, names = {key: entry.label for key, entry in store.entries().items()}, store.agents()
-    wanted = [key for game in games for key in games_named(game, labels)]
+    entries = [key for game in games for key in games_named(game, labels)]
     seated = [key for key, name in names.items() if name == agent]
     if agent is not None and not seated:
         raise unknown("agent of this run", agent, names.values())
-    return store.episodes(wanted or None, seated[0] if seated else None)
+    return entries or None, seated[0] if seated else None
 
 
 def _print(found: Iterable[Episode]) -> None:

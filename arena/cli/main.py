@@ -22,6 +22,7 @@ COMMANDS = {
     "leaderboard": ("arena.cli.leaderboard:leaderboard", "Show the ratings of a run, in the terminal or as a page."),
     "models": ("arena.cli.models:models", "Ask a served model what it is and can do."),
     "play": ("arena.cli.play:play", "Sit down at a game in the terminal."),
+    "show": ("arena.cli.show:show", "List the games of a run, and tell one move by move."),
     "tournament": ("arena.cli.tournament:tournament", "Run a tournament, or go on with one."),
 }
 
@@ -97,6 +98,7 @@ def cli() -> None:
     arena play ConnectFour --against mcts     sit down yourself
     arena tournament run --game TicTacToe --agent random --agent 'mcts?simulations=50'
     arena leaderboard runs/demo               who is best, and how sure that is
+    arena show runs/demo                      the games, to read move by move
     """
 
 

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from arena.registry import parse_value, unknown
 
-__all__ = ["games_named", "parse_options"]
+__all__ = ["games_named", "is_named", "parse_options"]
 
 K = TypeVar("K")
 
@@ -18,16 +18,16 @@ def games_named(game: str, labels: Mapping[K, str]) -> list[K]:
 
     Names are a label as tables show it, or an id with or without `arena/` and version. Raises ValueError.
     """
-    name = game.removeprefix("arena/")
-    found = [key for key, label in labels.items() if name in _names(label)]
+    found = [key for key, label in labels.items() if is_named(game, label)]
     if not found:
         raise unknown("game of this run", game, labels.values())
     return found
 
 
-def _names(label: str) -> tuple[str, ...]:
+def is_named(game: str, label: str) -> bool:
+    """Whether the game of this label is meant."""
     game_id = label.partition(" (")[0]
-    return label, game_id, game_id.rpartition("-v")[0]
+    return game.removeprefix("arena/") in (label, game_id, game_id.rpartition("-v")[0])
 
 
 def parse_options(pairs: Iterable[str]) -> dict[str, Any]:
