@@ -14,7 +14,7 @@ import msgspec
 from arena.model import ContextOverflow, ModelError
 from arena.text import mask_secrets
 
-__all__ = ["Failure", "broken_connection", "one_line", "refused", "retry_after"]
+__all__ = ["OVERFLOW", "Failure", "broken_connection", "one_line", "refused", "retry_after"]
 
 LONGEST = 300
 """Characters of a server's own message that are shown."""
@@ -24,6 +24,8 @@ OVERFLOW = re.compile(
     r"context[ _-]?(?:length|size|window)|maximum (?:allowed|input) length|(?:prompt|input) is too long",
     re.IGNORECASE,
 )
+NO_ROUTE = re.compile(r"(?:<.*|(?:40[45]:? )?(?:page |url )?(?:not found|method not allowed)\.?)?$", re.IGNORECASE)
+"""What servers say of a route that is not there, and not of a model."""
 
 
 class Failure(NamedTuple):
@@ -102,7 +104,7 @@ def refused(base: str, path: str, status: int, headers: Mapping[str, str], body:
     if 300 <= status < 400:
         to = one_line(headers.get("Location", "elsewhere"), key)
         return Failure(f"{base}{path} is now at {to} ({status}): name that server", status)
-    if status in {404, 405} and (not message or message.lower().strip(".") in {"not found", "method not allowed"}):
+    if status in {404, 405} and NO_ROUTE.match(message):
         return Failure(f"{base} has no {path} ({status}): is it the right kind of server, and its base URL?", status)
     line = f"{base}{path} answers {status}: {message or 'without a word'}"
     return Failure(

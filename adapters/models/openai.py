@@ -16,13 +16,13 @@ from typing import Any, Literal
 import msgspec
 
 from arena.adapters.models.cache import Cache, question_key
-from arena.adapters.models.failures import one_line
+from arena.adapters.models.failures import OVERFLOW, one_line
 from arena.adapters.models.openai_answers import completions
 from arena.adapters.models.openai_dialects import DIALECTS, Dialect, Extras, body_of, cleaned
 from arena.adapters.models.openai_wire import Answer, Broken, assembled, read
 from arena.adapters.models.prices import price_of
 from arena.adapters.models.transport import DEFAULTS, Answered, Settings, Transport, base_url
-from arena.model import Completion, Feature, Model, ModelError, ModelInfo, Request
+from arena.model import Completion, ContextOverflow, Feature, Model, ModelError, ModelInfo, Request
 from arena.text import clean
 
 __all__ = ["OpenAICompatible"]
@@ -152,6 +152,7 @@ class OpenAICompatible(Model):
             max_tokens_field=self.max_tokens_field,
             logprobs=self.logprobs,
             guided=self.guided,
+            streamed=self.settings.first_token_seconds is not None,
             n=n,
         )
         attempt = 0
@@ -194,7 +195,6 @@ class OpenAICompatible(Model):
             sent = _encoder.encode({**body, **own, **self.extra})
             answered = await self.transport.post(CHAT, sent, affinity=request.affinity, cancelled=stop, tokens=tokens)
             return self._checked(read(answered.body)), answered
-        own |= {"stream": True, "stream_options": {"include_usage": True}}
         sent = _encoder.encode({**body, **own, **self.extra})
         payloads, answered = await self.transport.collect(
             CHAT, sent, affinity=request.affinity, cancelled=stop, tokens=tokens
@@ -209,12 +209,14 @@ class OpenAICompatible(Model):
         line = one_line(str(told.get("message") or told))
         if told.get("code") in AGAIN:
             raise Broken(line)
-        raise ModelError(f"{self.name} answers with an error: {line}")
+        kind = ContextOverflow if OVERFLOW.search(line) else ModelError
+        raise kind(f"{self.name} answers with an error: {line}")
 
     async def info(self) -> ModelInfo:
         """What the server is. Raises ModelError where it cannot be reached, or does not have the model."""
-        cards = await self._listed()
-        self._cards = cards
+        cards = self._cards = await self._listed()
+        if cards is None:
+            await self._check_route()
         dialect = await self._settled()
         card = next((card for card in cards or () if card.id == self.model), None)
         if cards and card is None:
@@ -273,6 +275,14 @@ class OpenAICompatible(Model):
             base = self.transport.urls[0]
             raise ModelError(f"{base}{V1}/models: no list of models ({error}): is this a base URL?") from None
         return None
+
+    async def _check_route(self) -> None:
+        """Raise ModelError if the route is not there. An empty request is refused where it is, and costs nothing."""
+        try:
+            await self.transport.post(CHAT, b"{}", retries=0)
+        except ModelError as error:
+            if error.status in {0, 401, 403, 404, 405}:
+                raise
 
     async def _kind(self, cards: Sequence[_Card]) -> str:
         """The kind of server: its list of models says it, or a route that no other has."""

@@ -63,11 +63,20 @@ NEUTRAL = {"top_k": -1, "min_p": 0.0}
 
 
 def body_of(
-    request: Request, model: str, dialect: Dialect, *, max_tokens_field: str, logprobs: bool, guided: bool, n: int
+    request: Request,
+    model: str,
+    dialect: Dialect,
+    *,
+    n: int,
+    max_tokens_field: str = "max_tokens",
+    logprobs: bool = True,
+    guided: bool = False,
+    streamed: bool = False,
 ) -> tuple[dict[str, Any], list[str]]:
     """The fields to send for `n` answers, and what of the request this kind of server cannot be asked for.
 
-    `guided`: an old vLLM, which calls constraints guided_*. Raises ModelError for what must not be left out.
+    `guided`: an old vLLM, which calls constraints guided_*. `streamed`: the answer is to come bit by
+    bit. Raises ModelError for what must not be left out.
     """
     sampling, gaps = request.sampling, list[str]()
     body: dict[str, Any] = {
@@ -96,11 +105,14 @@ def body_of(
         gaps += [] if dialect.priority else ["priority: no field of this kind of server"]
     if request.constraint is not None:
         body |= _constraint(request.constraint, dialect, guided=guided)
-    return body | _told(dialect, logprobs=logprobs), gaps
+    if streamed:
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
+    return body | _told(dialect, logprobs=logprobs, streamed=streamed), gaps
 
 
-def _told(dialect: Dialect, *, logprobs: bool) -> dict[str, Any]:
-    if not dialect.tokens:
+def _told(dialect: Dialect, *, logprobs: bool, streamed: bool) -> dict[str, Any]:
+    """SGLang 0.5.23 refuses to tell tokens in a stream."""
+    if not dialect.tokens or (streamed and dialect.name == "sglang"):
         return {}
     told: dict[str, Any] = {"return_token_ids": True} | ({"logprobs": True} if logprobs else {})
     return told | ({"return_prompt_token_ids": True, "return_meta_info": True} if dialect.name == "sglang" else {})

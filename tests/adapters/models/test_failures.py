@@ -102,6 +102,8 @@ def test_a_full_context_is_an_error_of_its_own(message: str) -> None:
             refusal(404, b'{"detail":"Not Found"}'),
             "has no /v1/x (404): is it the right kind of server, and its base URL?",
         ),
+        (refusal(404, b"<html>nginx</html>"), "has no /v1/x (404)"),
+        (refusal(404, b"404: Not Found"), "has no /v1/x (404)"),
         (refusal(405), "has no /v1/x (405)"),
         (
             refusal(404, b'{"error":{"message":"The model `a` does not exist."}}'),

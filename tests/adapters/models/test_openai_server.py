@@ -11,6 +11,7 @@ from arena.adapters.models.settings import Settings
 from arena.model import (
     ContextOverflow,
     Feature,
+    Message,
     ModelError,
     Request,
 )
@@ -201,7 +202,12 @@ def test_an_abort_keeps_what_there_is() -> None:
 
 def test_a_full_context() -> None:
     with pytest.raises(ContextOverflow):
-        completed(sampled(max_tokens=9000), FakeSGLang())
+        completed(Request((Message("user", "hi " * 9000),)), FakeSGLang())
+    in_body = b'{"error": {"message": "longer than the model\'s context length", "code": 400}}'
+    with pytest.raises(ContextOverflow):
+        completed(HELLO, troubled(Trouble("garbage", body=in_body)))
+    with pytest.raises(ModelError, match="fake answers with an error: out of tokens"):
+        completed(HELLO, troubled(Trouble("garbage", body=b'{"error": "out of tokens"}')))
 
 
 def test_a_cancelled_request_is_aborted_at_the_server() -> None:

@@ -258,7 +258,9 @@ def test_the_kind_of_a_server_is_told_by_its_routes(
 
 
 def test_a_server_without_a_list_of_models_is_taken_at_its_word() -> None:
-    async def handler(_: web.Request) -> web.StreamResponse:
+    async def handler(request: web.Request) -> web.StreamResponse:
+        if request.path == "/v1/chat/completions":
+            return web.json_response({"error": "messages are missing"}, status=400)
         raise web.HTTPNotFound
 
     async def use(transport: Any) -> dict[str, str]:
@@ -270,6 +272,17 @@ def test_a_server_without_a_list_of_models_is_taken_at_its_word() -> None:
     details = asked(handler, use)
     assert isinstance(details, dict)
     assert details["models"] == "the server lists none"
+
+
+def test_a_wrong_path_is_found_by_info() -> None:
+    async def handler(_: web.Request) -> web.StreamResponse:
+        raise web.HTTPNotFound
+
+    async def use(transport: Any) -> None:
+        await OpenAICompatible(f"{transport.urls[0]}/api", model="m").info()
+
+    with pytest.raises(ModelError, match=r"/api has no /v1/chat/completions \(404\)"):
+        asked(handler, use)
 
 
 @pytest.mark.parametrize("body", [b"<html>", b'{"data": 5}', b'{"data": [{"name": "x"}]}'])
