@@ -1,6 +1,7 @@
 """`arena demo`: a rated tournament between built-in agents on four games, or between them and a served model."""
 
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from rich.console import Console
 from arena.cli.errors import naming, refusing
 from arena.cli.leaderboard import print_board
 from arena.cli.output import program, stdout
+from arena.cli.show import write_transcripts
 from arena.cli.tournament import play_all, tell_unfinished
 from arena.episode import write
 from arena.registry import AgentSpec
@@ -60,16 +62,33 @@ def demo(out: str | None, blocks: int | None, model: str | None) -> None:
         asked = _asked(model, blocks)
         tally = play_all(asked, folder, Console(stderr=True))
         written = _show(folder) if tally.done else 0
+        if model and tally.done:
+            _transcribe(folder)
     shown, arena = shlex.quote(str(folder)), program()
     if code := tell_unfinished(tally, folder):
         sys.exit(code)
-    click.echo(
-        f"\nIn {folder}: leaderboard.html (open it in a browser), results.db, tournament.toml,"
-        f" episodes.jsonl.zst ({written} episodes)\n"
-        f"Next:  {arena} leaderboard {shown} --game ConnectFour-v0\n"
-        f"       {arena} play ConnectFour --against mcts\n"
-        f"       {arena} tournament run --game Chess --agent random --agent 'minimax?depth=1' --blocks 5"
-    )
+    left = "leaderboard.html (open it in a browser), results.db, tournament.toml, episodes.jsonl.zst"
+    click.echo(f"\nIn {folder}: {left} ({written} episodes){', transcripts/' if model else ''}")
+    for lead, line in zip(("Next: ", *["      "] * 2), _NEXT_LLM if model else _NEXT, strict=False):
+        click.echo(f"{lead} {line.format(arena=arena, run=shown)}")
+
+
+_NEXT = (
+    "{arena} leaderboard {run} --game ConnectFour-v0",
+    "{arena} play ConnectFour --against mcts",
+    "{arena} tournament run --game Chess --agent random --agent 'minimax?depth=1' --blocks 5",
+)
+_NEXT_LLM = (
+    "{arena} show {run}                       the games; with the beginning of an id, one of them, move by move",
+    "{arena} leaderboard {run} --game TicTacToe-v0",
+)
+
+
+def _transcribe(folder: Path) -> None:
+    """Transcripts of all games; those of an earlier run of the demo go."""
+    shutil.rmtree(folder / "transcripts", ignore_errors=True)
+    with Store.open(folder) as store:
+        write_transcripts(store.kept(""), folder / "transcripts", str(folder))
 
 
 def _asked(model: str | None, blocks: int | None) -> Tournament:

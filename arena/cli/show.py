@@ -21,7 +21,7 @@ from arena.tournaments.conduct import conduct_of
 from arena.tournaments.config import GameEntry
 from arena.tournaments.store import Kept, Store
 
-__all__ = ["show"]
+__all__ = ["show", "write_transcripts"]
 
 _LISTED = 50  # games, where nobody says how many
 _ID = 8  # characters of an id that are shown
@@ -59,7 +59,7 @@ def show(
         if beginning:
             found = iter(_one(found, beginning, run, void))
         if out is not None:
-            _write(islice(found, limit), Path(out), run)
+            write_transcripts(islice(found, limit), Path(out), run)
         elif beginning:
             click.echo("\n\n".join([text(kept.episode) for kept in found]), nl=False)
         else:
@@ -141,7 +141,7 @@ def _cells(kept: Kept) -> list[str]:
     ]
 
 
-def _write(found: Iterator[Kept], folder: Path, run: str) -> None:
+def write_transcripts(found: Iterator[Kept], folder: Path, run: str) -> None:
     """A file a game and the index, in a folder that is new or empty."""
     if folder.exists() and any(folder.iterdir()):
         raise ValueError(f"{folder} is not empty; name a new folder")

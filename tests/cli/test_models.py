@@ -70,6 +70,7 @@ def test_the_demo_seats_a_model_in_three_ways(tmp_path: Path) -> None:
             "fake, constrained", "fake, free", "fake, score", "mcts?simulations=20", "random",
         ]  # fmt: skip
         assert len(store.finished()) == 60
+    assert len(list((tmp_path / "transcripts").glob("*.md"))) == 61
     seats = {
         seat.agent: (seat.policy.sampling, len(seat.policy.tokenizer_hash))
         for episode in read(tmp_path / "episodes.jsonl.zst")
