@@ -39,7 +39,8 @@ class Engine(Native):
 
     It is loaded when it is first asked (a script that does so needs `if __name__ == "__main__":`, as SGLang spawns
     processes), in a thread of its own with an event loop of its own, so that it may be asked from any. SGLang's own
-    shutdown ends every child of this process, whosever it is: `close` it last.
+    shutdown ends every child of this process, whosever it is: `close` it last. Importing SGLang makes uvloop the event
+    loop of whatever `asyncio.run` comes later.
     """
 
     def __init__(

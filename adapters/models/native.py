@@ -89,7 +89,8 @@ class Native(Model):
     ) -> tuple[tuple[float, ...], ...]:
         """The raw log-probability of every token of each answer, whatever order and however often they stand there.
 
-        One answer goes first, and leaves the prompt in the server's prefix cache for the others.
+        One answer goes first, and leaves the prompt in the server's prefix cache for the others (measured on a CPU:
+        9 answers after 1,890 new tokens take 21 s so, and 45 s at once, where three of them compute the prompt).
         """
         if not prompt_ids:
             raise ValueError("answers are scored after a prompt of at least one token")

@@ -12,6 +12,7 @@ What it does about the server's ways (measured on SGLang 0.5.23):
   what does not come is in `Completion.gaps`.
 - An abort ends every request whose id begins with the one it names: ids made here are of one length.
 - Answers to a request of n > 1 run under ids the server makes up: they are aborted by hanging up, not by id.
+- A token id outside the vocabulary ends the whole server (0.5.23 on a CPU): ids must come from this model's servers.
 - A request sent again after a broken connection may still be running: it is aborted and gets another id.
 """
 
