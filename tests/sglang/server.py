@@ -39,7 +39,8 @@ FLAGS = {
     "--context-length": "8192",
     "--served-model-name": MODEL_NAME,
 }
-SWITCHES = ("--skip-server-warmup", "--disable-overlap-schedule")
+SWITCHES = ("--skip-server-warmup", "--disable-overlap-schedule", "--sleep-on-idle")
+"""An idle scheduler would otherwise poll on one of two cores for as long as it lives."""
 PORTS = range(20_000, 30_000)
 """Below the range from which Linux takes the near ends of connections: a port that is free now stays free."""
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
