@@ -1,6 +1,7 @@
 """The referee: what a free text means as an action, and what a wrong one costs. Every face and match uses it."""
 
 import re
+import unicodedata
 from collections.abc import Collection, Sequence
 from random import Random
 from typing import Literal, NamedTuple
@@ -23,6 +24,8 @@ _LISTED = 40  # legal actions that a note lists
 _ANSWER = re.compile(r"</?answer>", re.IGNORECASE)
 _THINK = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 _FINAL = re.compile(r"final answer[ \t]{0,8}(?::|is)[ \t]{0,8}", re.IGNORECASE)
+_TEXT = re.compile(r"\\(?:text|textbf|texttt|mathrm|mathbf|mathtt)\{([^{}]*)\}")
+_FENCE, _DRESS = "```", " \t\r\n*`\"'"
 
 
 class Reading(NamedTuple):
@@ -79,8 +82,10 @@ class Referee(msgspec.Struct, frozen=True):
         limit = game.max_action()
         if len(spoken) > limit:
             return Reading("unreadable", None, f"write at most {limit} characters (you wrote {len(spoken)})")
-        reason = ""
-        for candidate in dict.fromkeys((spoken, game.normalize(spoken, player))):
+        reason, forms = "", [spoken, game.normalize(spoken, player)]
+        if not spoken.isascii():
+            forms.append(game.normalize(_fold(spoken).strip(), player))
+        for candidate in dict.fromkeys(forms):
             try:
                 game.check(player, candidate)
             except IllegalAction as error:
@@ -96,10 +101,13 @@ class Referee(msgspec.Struct, frozen=True):
         meant = spoken if found is None else found
         if len(meant) > game.max_action():
             return Reading("unreadable", None, "no action could be read in the reply")
-        for form in (meant, folded := _fold(meant), game.normalize(folded, player)):
+        forms = [meant, folded := _fold(meant).strip(), game.normalize(folded, player)]
+        if (undressed := _undressed(folded)) != folded:
+            forms += [undressed, game.normalize(undressed, player)]
+        for form in forms:
             if form in legal:
                 return Reading("legal", form)
-        if not meant or (found is None and "\n" in meant):
+        if not undressed or (found is None and "\n" in meant):
             return Reading("unreadable", None, "no action could be read in the reply")
         return Reading("illegal", None, self._why(game, player, meant))
 
@@ -146,10 +154,24 @@ class Referee(msgspec.Struct, frozen=True):
 
 
 def _fold(text: str) -> str:
-    """Unicode digits as ASCII ones."""
+    """Unicode digits as ASCII ones, without characters that only steer how text is shown (category Cf)."""
     if text.isascii():
         return text
-    return "".join([str(int(char)) if char.isdecimal() else char for char in text])
+    seen = [char for char in text if unicodedata.category(char) != "Cf"]
+    return "".join([str(int(char)) if char.isdecimal() else char for char in seen])
+
+
+def _undressed(text: str) -> str:
+    r"""The action without what Markdown and LaTeX put around it.
+
+    >>> _undressed("```text\n5\n```"), _undressed("**5**"), _undressed(r"\text{5}")
+    ('5', '5', '5')
+    """
+    if text.startswith(_FENCE) and text.endswith(_FENCE) and "\n" in text:
+        text = text[: -len(_FENCE)].partition("\n")[2]  # the first line may name a language
+    text = text.strip(_DRESS)
+    inner = _TEXT.fullmatch(text)
+    return text if inner is None else inner[1].strip(_DRESS)
 
 
 def split_thoughts(text: str) -> tuple[str, str]:

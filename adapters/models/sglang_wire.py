@@ -3,6 +3,7 @@
 Source: `sglang.api.v1` of SGLang 0.5.23 (its generated contract), the server's code, and what a real server answered.
 """
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -211,8 +212,21 @@ def answers_of(body: bytes, server: str) -> list[Answer]:
     try:
         decoded = _decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ModelError(f"{server}: not an answer of /generate ({error}): is it an SGLang server?") from None
+        found = _with_surrogates(body)
+        if found is None:
+            raise ModelError(f"{server}: not an answer of /generate ({error}): is it an SGLang server?") from None
+        decoded = found
     return decoded if isinstance(decoded, list) else [decoded]
+
+
+def _with_surrogates(body: bytes) -> Answer | list[Answer] | None:
+    """What msgspec does not read: a lone surrogate written as an escape. None where something else is wrong."""
+    if b"\\ud" not in body.lower():
+        return None
+    try:
+        return msgspec.convert(json.loads(body), Answer | list[Answer])
+    except (ValueError, RecursionError):
+        return None
 
 
 def answer_of(value: Any, server: str) -> list[Answer]:

@@ -186,15 +186,15 @@ def finish_of(run: Run) -> dict[str, Any]:
 
 
 def text_of(run: Run, over: bool) -> str:
-    """What it has said; the stop string is cut off, and half a character is not shown before the end."""
-    text = tokenizer.decode(
-        run.planned[: run.done], skip_special_tokens=run.params.get("skip_special_tokens") is not False
-    )
+    """What it has said; what stopped it is cut off, and half a character is not shown before the end."""
+    ids = run.planned[: run.done]
+    trimmed = over and not run.aborted and not run.params.get("no_stop_trim")
+    if trimmed and isinstance(run.matched, int) and run.done == len(run.planned):
+        ids = ids[:-1]
+    text = tokenizer.decode(ids, skip_special_tokens=run.params.get("skip_special_tokens") is not False)
     if not over:
         return text.rstrip("\ufffd")
-    if isinstance(run.matched, str) and not run.aborted and not run.params.get("no_stop_trim"):
-        return text.removesuffix(run.matched)
-    return text
+    return text.removesuffix(run.matched) if trimmed and isinstance(run.matched, str) else text
 
 
 def _logprobs(engine: Engine, run: Run, wanted: Wanted) -> dict[str, Any]:

@@ -129,6 +129,7 @@ def test_a_stop_text_the_server_trimmed_is_put_back_where_special_tokens_are_kep
 def test_lone_surrogates_do_not_survive() -> None:
     (answer,) = answer_of({"text": "a\ud800b", "output_ids": [], "meta_info": {}}, "s")
     assert completion(answer, ASKED, PROMPT, logprobs=False, seconds=0).text == "a\ufffdb"
+    assert answers_of(b'{"text": "a\\ud800b", "output_ids": [], "meta_info": {}}', "s") == [answer]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,8 @@ def test_lone_surrogates_do_not_survive() -> None:
         b"[1]",
         b"null",
         b'{"text": "\xff"}',
-        b'{"text": "\\ud800"}',
+        b'{"text": "\\ud800", "output_ids": 5}',
+        b'{"text": "\\ud800',
     ],
 )
 def test_what_is_no_answer_is_an_error(body: bytes) -> None:
