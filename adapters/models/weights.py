@@ -62,7 +62,8 @@ class Fleet:
         try:
             urls = [worker.url.rstrip("/") for worker in msgspec.json.decode(answered.body, type=_Workers).workers]
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ModelError(f"{endpoint}: /workers is not a router's list of workers ({error})") from None
+            what = f"{endpoint}: /workers is not a router's list of workers ({error})"
+            raise ModelError(f"{what}: is it an SGLang server, or its router?") from None
         if not urls:
             raise ModelError(f"{endpoint}: a router without workers: wait until they are up, or add one")
         return tuple(urls)
