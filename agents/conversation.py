@@ -102,8 +102,8 @@ class Conversation:
     """One seat's conversation in one episode. With `bridges` it is kept in tokens, without in messages only."""
 
     __slots__ = (
-        "affinity", "before", "bridges", "calls", "counted", "exact", "gaps", "matched", "messages", "new", "open",
-        "ply", "starts", "system_open",
+        "affinity", "before", "bridges", "calls", "counted", "exact", "extended", "gaps", "matched", "messages", "new",
+        "open", "ply", "starts", "system_open",
     )  # fmt: skip
 
     def __init__(self, bridges: Bridges | None) -> None:
@@ -115,6 +115,8 @@ class Conversation:
         """What was added since the last answer."""
         self.before: Ids = ()
         """Prompt and answer of the last call."""
+        self.extended: Ids | None = None
+        """The last prompt that was made of them and a bridge: that it extends them need not be looked for."""
         self.exact = False
         """Whether the next prompt extends them, as long as nothing is left out."""
         self.matched = True
@@ -158,7 +160,8 @@ class Conversation:
             bridge = await self.bridges.between(tuple(self.new))
             if bridge is not None:
                 ended = self.before[-1] == bridge[0]
-                return self.before + (bridge[1:] if ended else bridge)
+                self.extended = self.before + (bridge[1:] if ended else bridge)
+                return self.extended
             self.break_off(REWRITTEN)
         return await model.render(self.all(), tools)
 
@@ -174,8 +177,8 @@ class Conversation:
 
     def take(self, prompt: Ids, answer: Ids) -> tuple[int, Ids]:
         """Keep account of a call: how much of its prompt was there before, and the rest of the prompt."""
-        extends = shared(self.before, prompt)
-        self.before = prompt + answer
+        extends = len(self.before) if prompt is self.extended else shared(self.before, prompt)
+        self.before, self.extended = prompt + answer, None
         return extends, prompt[extends:]
 
     def answered(self, message: Message, *, exact: bool) -> None:

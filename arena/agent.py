@@ -65,6 +65,9 @@ LEAST = -1e9
 
 def cleaned(call: Call) -> Call:
     """The call as it can be stored: text with bytes in UTF-8 (`arena.text.clean`), numbers that are finite."""
+    finite = isfinite(sum(call.logprobs)) and isfinite(sum(call.usage.values()))
+    if finite and all(clean(text) is text for text in (call.sent, call.received, call.finish_reason)):
+        return call
     return replace(
         call,
         sent=clean(call.sent),

@@ -70,6 +70,8 @@ def transcript(events: Iterable[Event], observation: str) -> str:
 
 def clean(text: str) -> str:
     """The text as a plain `str`, lone surrogates replaced by U+FFFD: they crash UTF-8, SQLite and msgspec."""
+    if type(text) is str and text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:
