@@ -1,4 +1,5 @@
 import asyncio
+import gc
 import os
 import signal
 import threading
@@ -49,6 +50,19 @@ def test_order_and_concurrency_change_nothing(tmp_path: Path) -> None:
     play(tmp_path / "one", agents=agents, concurrency=1, workers=1)
     play(tmp_path / "many", agents=agents, concurrency=50, workers=2)
     assert rows(tmp_path / "one") == rows(tmp_path / "many")
+
+
+@pytest.mark.parametrize(("before", "during"), [(700, 100_000), (200_000, 200_000), (0, 0)])
+def test_garbage_is_collected_rarely_while_games_run(before: int, during: int, tmp_path: Path) -> None:
+    usual, seen = gc.get_threshold(), []
+    asked = parse(PLAIN)
+    gc.set_threshold(before, *usual[1:])
+    try:
+        with Store.resume(tmp_path, asked) as store:
+            run(asked, store, lambda _: seen.append(gc.get_threshold()[0]))
+        assert (set(seen), gc.get_threshold()[0]) == ({during}, before)
+    finally:
+        gc.set_threshold(*usual)
 
 
 def test_episodes_are_true_records(tmp_path: Path) -> None:
