@@ -32,21 +32,21 @@ DEMO_LLM: dict[str, Any] = {
     "name": "Arena demo: a language model at the table",
     "games": ["TicTacToe-v0", "KuhnPoker-v0", "RockPaperScissors-v0?rounds=3"],
     "agents": ["random", "mcts?simulations=20"],
-    "blocks": 6,
+    "blocks": 3,
     "concurrency": 16,
     "referee": {"retries": 1},
 }
 """What a served model plays three times over: with free replies, held to the legal actions, and by likelihood."""
 _WAYS: dict[str, dict[str, Any]] = {
-    "free": {"decode": "free", "max_tokens": 32},
-    "constrained": {"decode": "constrained", "max_tokens": 32},
-    "score": {"decode": "score", "max_tokens": 32, "temperature": 0.5},
+    "free": {"decode": "free", "max_tokens": 24},
+    "constrained": {"decode": "constrained", "max_tokens": 24},
+    "score": {"decode": "score", "max_tokens": 24, "temperature": 0.5},
 }
 
 
 @click.command()
 @click.option("--out", type=click.Path(file_okay=False), help="The run folder.  [default: runs/demo, runs/demo-llm]")
-@click.option("--blocks", type=int, help="Seed blocks; more, and it is surer.  [default: 30; with --model 6]")
+@click.option("--blocks", type=int, help="Seed blocks; more, and it is surer.  [default: 30; with --model 3]")
 @click.option("--model", metavar="SPEC", help="A served model that plays too, such as sglang:http://127.0.0.1:30000")
 def demo(out: str | None, blocks: int | None, model: str | None) -> None:
     """Play a rated tournament of built-in agents on four games; no key, no server, no network.
