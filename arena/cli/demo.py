@@ -99,7 +99,7 @@ def _asked(model: str | None, blocks: int | None) -> Tournament:
         called = dict(served.options).get("model", "model")
         for name, way in _WAYS.items():
             spec = served._replace(options=tuple({**dict(served.options), **way}.items()))
-            agents.append({"spec": str(spec), "name": f"{called}, {name}"})
+            agents.append({"spec": str(spec), "name": f"{called} {name}"})
     return parse({**chosen, "agents": agents, "blocks": chosen["blocks"] if blocks is None else blocks})
 
 

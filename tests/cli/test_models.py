@@ -67,7 +67,7 @@ def test_the_demo_seats_a_model_in_three_ways(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     with Store.open(tmp_path) as store:
         assert sorted(store.agents().values()) == [
-            "fake, constrained", "fake, free", "fake, score", "mcts?simulations=20", "random",
+            "fake constrained", "fake free", "fake score", "mcts?simulations=20", "random",
         ]  # fmt: skip
         assert len(store.finished()) == 60
     assert len(list((tmp_path / "transcripts").glob("*.md"))) == 61
@@ -76,9 +76,9 @@ def test_the_demo_seats_a_model_in_three_ways(tmp_path: Path) -> None:
         for episode in read(tmp_path / "episodes.jsonl.zst")
         for seat in episode.seats
     }
-    assert seats["fake, score"][0]["decode"] == "score"
-    assert seats["fake, free"][1] > 0
+    assert seats["fake score"][0]["decode"] == "score"
+    assert seats["fake free"][1] > 0
     for episode in read(tmp_path / "episodes.jsonl.zst"):
         for turn in episode.turns:
-            if episode.seats[turn.seat].agent in ("fake, constrained", "fake, score"):
+            if episode.seats[turn.seat].agent in ("fake constrained", "fake score"):
                 assert turn.attempts[-1].verdict == "legal"
