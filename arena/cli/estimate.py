@@ -1,6 +1,7 @@
 """What a tournament would cost: its games in small, played by stand-ins that count tokens. No model is asked."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Awaitable, Iterator
 from typing import NamedTuple
 
 from arena.agent import Agent
@@ -35,9 +36,21 @@ def spending(asked: Tournament) -> Iterator[Spending]:
     for entry, games in zip(asked.games, count(asked), strict=True):
         share = games * len(seats_of(entry)[1]) / len(asked.agents)  # games in which an agent sits, on the whole
         for player in asked.agents:
-            standin = player.make().standin() if not player.human else None
+            standin = None if player.human else _standin(player)
             if standin is not None:
                 yield _of(asked, entry, player, standin, share)
+
+
+def _standin(player: AgentEntry) -> Agent | None:
+    agent = player.make()
+    standin = agent.standin()
+    if (closed := agent.close()) is not None:
+        asyncio.run(_awaited(closed))
+    return standin
+
+
+async def _awaited(closed: Awaitable[None]) -> None:
+    await closed
 
 
 def _of(asked: Tournament, entry: GameEntry, player: AgentEntry, standin: Agent, share: float) -> Spending:
