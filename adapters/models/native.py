@@ -19,6 +19,8 @@ __all__ = ["FEATURES", "SCORED_AT_ONCE", "Native", "rids_of", "template_message"
 FEATURES: frozenset[Feature] = frozenset({"tokens", "logprobs", "score", "regex", "json_schema", "ebnf", "n"})
 SCORED_AT_ONCE = 32
 """Answers scored in one request: a batch is refused as a whole where the server's queue is full."""
+_READ_ONCE: dict[str, float] = {"prompt_tokens": 0, "cached_tokens": 0}
+"""The usage of further answers to one prompt: it counts for the first of them."""
 
 
 def template_message(message: Message) -> dict[str, Any]:
@@ -70,10 +72,15 @@ class Native(Model):
         answers = await self._ask(body, request.affinity, len(prompt) + request.n * request.sampling.max_tokens)
         seconds = time.perf_counter() - began
         made = [completion(a, request, prompt, logprobs=self.logprobs, seconds=seconds) for a in answers]
-        if self.price is not None:
-            for answer in made:
-                answer.usage["cost"] = self.price.cost(answer.usage)
+        for answer in made[1:]:
+            answer.usage.update(_READ_ONCE)
+        for answer in made if self.price is not None else ():
+            self._priced(answer.usage)
         return tuple(self._with_gaps(made, request))
+
+    def _priced(self, usage: dict[str, float]) -> None:
+        if self.price is not None:
+            usage["cost"] = self.price.cost(usage)
 
     def _with_gaps(self, made: list[Completion], request: Request) -> list[Completion]:
         """What only the client can see to be missing."""

@@ -325,6 +325,17 @@ def test_what_an_answer_costs() -> None:
         SGLang("http://127.0.0.1:1", settings=Settings(prices="prices.toml"))
 
 
+def test_the_prompt_of_several_answers_counts_once() -> None:
+    async def work(model: SGLang, server: FakeSGLang) -> None:
+        first, *others = await model.complete(Request(messages=HI, n=3))
+        assert first.usage["prompt_tokens"] == len(await model.render(HI))
+        assert [(each.usage["prompt_tokens"], each.usage["cached_tokens"]) for each in others] == [(0, 0)] * 2
+        assert [each.usage["cost"] for each in others] == [each.usage["completion_tokens"] * 8e-6 for each in others]
+        assert not any(each.gaps for each in (first, *others))
+
+    play(work, settings=Settings(input_price=2, output_price=8))
+
+
 def test_a_model_is_closed_once() -> None:
     async def work(model: SGLang, server: FakeSGLang) -> None:
         other = SGLang(server.url, settings=FAST)
