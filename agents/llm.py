@@ -1,7 +1,6 @@
 """LLMAgent: a served language model at the table."""
 
 import asyncio
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,8 +41,16 @@ class LLMAgent(Agent):
     name = "llm"
     served = True
 
-    def __init__(self, model: Model, prompting: Prompting = _PROMPTING, sampling: Sampling = _SAMPLING) -> None:
+    def __init__(
+        self,
+        model: Model,
+        prompting: Prompting = _PROMPTING,
+        sampling: Sampling = _SAMPLING,
+        priority: int | None = None,
+    ) -> None:
+        """`priority`: of its requests, for servers that schedule by it. Raises ValueError for what cannot be meant."""
         check_sampling(sampling)
+        self.priority = priority
         self.model, self.prompting, self.sampling = model, prompting, sampling
         self._prompter = Prompter(prompting)
         self._known: Known | None = None
@@ -190,6 +197,7 @@ class LLMAgent(Agent):
             tools=self._tools(view),
             n=options.votes if options.decode == "vote" else 1,
             affinity=seat.affinity,
+            priority=self.priority,
         )
         answers = await self._complete(request)
         best = majority(view, answers) if len(answers) > 1 else 0
@@ -265,13 +273,11 @@ class LLMAgent(Agent):
         """The legal action that is likeliest as the whole answer, its end-of-turn token included."""
         legal = view.legal_actions or ()
         answers = await self._tokens(legal)
-        start = time.perf_counter()
-        rows = await self.model.score(prompt, answers, seat.affinity)
-        at = choose([sum(row) for row in rows], self.sampling.temperature, view.rng)
+        scores = await self.model.score(prompt, answers, seat.affinity, self.priority)
+        at = choose([sum(row) for row in scores.rows], self.sampling.temperature, view.rng)
         sent = "\n\n".join([message.content for message in seat.new])
         extends, rest = seat.take(prompt, answers[at])
-        usage = {"prompt_tokens": float(len(prompt)), "seconds": time.perf_counter() - start}
-        call = Call("score", sent, legal[at], extends, rest, answers[at], tuple(rows[at]), "raw", "stop", usage)
+        call = Call("score", sent, legal[at], extends, rest, answers[at], scores.rows[at], "raw", "stop", scores.usage)
         gaps, seat.gaps = tuple(seat.gaps), []
         seat.answered(Message("assistant", legal[at]), exact=True)
         return Reply(legal[at], calls=(call,), gaps=gaps)

@@ -12,13 +12,14 @@ from arena.agents.conversation import shared
 from arena.agents.llm import LLMAgent
 from arena.agents.prompting import Prompting
 from arena.game import replace
-from arena.model import Completion, Feature, Message, Model, ModelInfo, Request, Sampling
+from arena.model import Completion, Feature, Message, Model, ModelInfo, Request, Sampling, Scores
 
 __all__ = ["StandIn"]
 
 Price = Callable[[Mapping[str, float]], float]
 _LETTERS = 4  # characters of English text that are one token, on the whole
 _END = 0
+_UNLIKELY = -1e6
 _FORMS = {"answer": "<answer>{}</answer>", "boxed": "\\boxed{{{}}}", "final": "Final answer: {}", "bracket": "[{}]"}
 
 
@@ -91,10 +92,20 @@ class _Guess(Model):
         return (first, *[Completion(self.says, ids=first.ids, usage=rest) for _ in range(request.n - 1)])
 
     async def score(
-        self, prompt_ids: Sequence[int], answers: Sequence[Sequence[int]], affinity: str = ""
-    ) -> tuple[tuple[float, ...], ...]:
-        """All alike."""
-        return tuple([(-1.0,) * len(answer) for answer in answers])
+        self,
+        prompt_ids: Sequence[int],
+        answers: Sequence[Sequence[int]],
+        affinity: str = "",
+        priority: int | None = None,
+    ) -> Scores:
+        """What it is about to play is the likeliest. The prompt is read with each answer, from the cache but once."""
+        prompt, said = tuple(prompt_ids), (*_pieces(self.says), _END)
+        usage = self._usage(prompt, affinity, said)
+        wrote, again = sum(map(len, answers)), len(prompt) * (len(answers) - 1)
+        usage["prompt_tokens"] += again + wrote
+        usage["cached_tokens"] += again
+        rows = [(0.0 if tuple(answer) == said else _UNLIKELY,) * len(answer) for answer in answers]
+        return Scores(tuple(rows), usage | {"scored_tokens": float(wrote)})
 
     def _usage(self, prompt: tuple[int, ...], affinity: str, said: tuple[int, ...]) -> dict[str, float]:
         cached = shared(self._before.get(affinity, ()), prompt)

@@ -25,6 +25,7 @@ __all__ = [
     "ModelInfo",
     "Request",
     "Sampling",
+    "Scores",
     "logprob_kind",
 ]
 
@@ -95,6 +96,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     affinity: str = ""
     """Requests of one conversation go to one endpoint, whose cache knows their prefix."""
     priority: int | None = None
+    """For servers that schedule by it."""
 
 
 class Completion(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -121,6 +123,16 @@ class Completion(msgspec.Struct, frozen=True, omit_defaults=True):
     """(index of the first token, weight version) of every span."""
     gaps: tuple[str, ...] = ()
     """What was asked for and did not come."""
+
+
+class Scores(msgspec.Struct, frozen=True):
+    """What a model thinks of given answers."""
+
+    rows: tuple[tuple[float, ...], ...]
+    """The raw log-probability (temperature 1, no constraint) of every token of each answer."""
+    usage: dict[str, float] = {}
+    """prompt_tokens (all that was read: the prompt as often as the server was sent it, and the answers), cached_tokens
+    of them, scored_tokens (of the answers), seconds, and cost (dollars) where prices are known."""
 
 
 class ModelInfo(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -168,14 +180,18 @@ class Model(ABC):
         raise ModelError(f"{self.name}: this model does not tell tokens")
 
     async def score(
-        self, prompt_ids: Sequence[int], answers: Sequence[Sequence[int]], affinity: str = ""
-    ) -> tuple[tuple[float, ...], ...]:
-        """The raw log-probability (temperature 1, no constraint) of every token of each answer ("score")."""
+        self,
+        prompt_ids: Sequence[int],
+        answers: Sequence[Sequence[int]],
+        affinity: str = "",
+        priority: int | None = None,
+    ) -> Scores:
+        """The log-probabilities of each answer after the prompt ("score"). `affinity`, `priority`: as of a Request."""
         raise ModelError(f"{self.name}: this model does not score answers")
 
     async def rescore(self, prompt_ids: Sequence[int], completion_ids: Sequence[int]) -> tuple[float, ...]:
         """The raw log-probabilities of what was sampled, whatever temperature or constraint drew it ("score")."""
-        return (await self.score(prompt_ids, [completion_ids]))[0]
+        return (await self.score(prompt_ids, [completion_ids])).rows[0]
 
     async def close(self) -> None:
         """Let go of connections or processes."""

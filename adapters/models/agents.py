@@ -41,6 +41,7 @@ top_p: above 0, up to 1
 top_k: 1 or more; -1: all tokens
 min_p: 0 to 1
 stop: a text, or a list of texts, that ends the answer
+priority: of its requests, for servers that schedule by it (SGLang: --enable-priority-scheduling)
 concurrency: requests in flight at one endpoint
 adaptive: fewer than that while the server says that it is too busy
 requests_per_minute: at most so many
@@ -67,8 +68,10 @@ server_args: what sglang.Engine takes beside the path, as a JSON object
 """
 """What each option means, whichever of the agents has it."""
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_PRIORITY = inspect.Parameter("priority", _KEYWORD, default=None, annotation=int | None)
 Served = TypeVar("Served", bound=LLMAgent)
 _RECORDED = frozenset({"logprobs", "prompt_ids"})  # options that change the record, not the play
+_OWN = _RECORDED | {"priority"}
 
 
 def _fields(struct: type[msgspec.Struct]) -> Iterator[inspect.Parameter]:
@@ -91,7 +94,8 @@ def _signature(model: type[Model], *structs: type[msgspec.Struct]) -> inspect.Si
         for name, p in list(inspect.signature(model).parameters.items())[1:]
         if name != "settings"
     ]
-    return inspect.Signature([target, *own, *[option for struct in structs for option in _fields(struct)]])
+    options = [option for struct in structs for option in _fields(struct)]
+    return inspect.Signature([target, *own, *options, _PRIORITY])
 
 
 def _meanings() -> dict[str, str]:
@@ -117,14 +121,14 @@ def _taken(struct: type[msgspec.Struct], options: dict[str, Any]) -> dict[str, A
 class ServedAgent(LLMAgent):
     """A language model that is named by a spec string."""
 
-    incidental = frozenset(Settings.__struct_fields__) | _RECORDED | {"session_id"}
+    incidental = frozenset(Settings.__struct_fields__) | _OWN | {"session_id"}
 
     def __init__(self, model: Model, options: dict[str, Any]) -> None:
         """`options`: fields of Prompting and Sampling."""
         prompting, sampling = Prompting(**_taken(Prompting, options)), _taken(Sampling, options)
         stop = sampling.get("stop", ())
         sampling["stop"] = (stop,) if isinstance(stop, str) else tuple(stop)
-        super().__init__(model, prompting, Sampling(**sampling))
+        super().__init__(model, prompting, Sampling(**sampling), options.pop("priority", None))
 
     def standin(self) -> StandIn:
         """See `Agent.standin`."""
@@ -182,7 +186,7 @@ class EngineAgent(ServedAgent):
     """
 
     name = "engine"
-    incidental = _RECORDED
+    incidental = _OWN
     __signature__: ClassVar[inspect.Signature] = _signature(Engine, Prompting, Sampling)
 
     def __init__(self, target: str, **options: Any) -> None:

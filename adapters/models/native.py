@@ -11,7 +11,7 @@ import msgspec
 
 from arena.adapters.models.prices import Price
 from arena.adapters.models.sglang_wire import Answer, Generate, completion, generate, scores, scoring
-from arena.model import Completion, Feature, Message, Model, Request
+from arena.model import Completion, Feature, Message, Model, Request, Scores
 from arena.text import clean
 
 __all__ = ["FEATURES", "SCORED_AT_ONCE", "Native", "rids_of", "template_message"]
@@ -92,8 +92,12 @@ class Native(Model):
         return [msgspec.structs.replace(a, gaps=(*a.gaps, *gaps)) for a in made] if gaps else made
 
     async def score(
-        self, prompt_ids: Sequence[int], answers: Sequence[Sequence[int]], affinity: str = ""
-    ) -> tuple[tuple[float, ...], ...]:
+        self,
+        prompt_ids: Sequence[int],
+        answers: Sequence[Sequence[int]],
+        affinity: str = "",
+        priority: int | None = None,
+    ) -> Scores:
         """The raw log-probability of every token of each answer, whatever order and however often they stand there.
 
         One answer goes first, and leaves the prompt in the server's prefix cache for the others (measured on a CPU:
@@ -105,11 +109,17 @@ class Native(Model):
         left = [answer for answer in dict.fromkeys(wanted) if answer]
         batches = [left[:1], *[left[i : i + SCORED_AT_ONCE] for i in range(1, len(left), SCORED_AT_ONCE)]]
         known: dict[tuple[int, ...], tuple[float, ...]] = {(): ()}
+        began, read, cached = time.perf_counter(), 0, 0
         for batch in batches if left else ():
-            body = self._named(scoring(prompt, batch, next(self._ids)))
+            body = self._named(scoring(prompt, batch, next(self._ids), priority))
             told = await self._ask(body, affinity, sum(map(len, batch)) + len(batch) * len(prompt))
             known |= zip(batch, scores(told, batch, self.name), strict=True)
-        return tuple([known[answer] for answer in wanted])
+            read += sum([each.meta_info.prompt_tokens for each in told])
+            cached += sum([each.meta_info.cached_tokens for each in told])
+        usage: dict[str, float] = {"prompt_tokens": read, "cached_tokens": cached, "scored_tokens": sum(map(len, left))}
+        usage["seconds"] = time.perf_counter() - began
+        self._priced(usage)
+        return Scores(tuple([known[answer] for answer in wanted]), usage)
 
     def _named(self, body: Generate) -> Generate:
         return msgspec.structs.replace(body, lora_path=self.lora_path) if self.lora_path else body

@@ -133,7 +133,7 @@ async def _scored(model: Model) -> Finding:
     """A log-probability for every token; a model that knows anything gives Paris the higher sum."""
     prompt = await model.render((Message("user", "What is the capital of France? One word."),))
     answers = await model.encode(("Paris", "Pwqxz"))
-    scored = await model.score(prompt, answers)
+    scored = (await model.score(prompt, answers)).rows
     whole = [len(row) for row in scored] == [len(answer) for answer in answers]
     right, odd = map(sum, scored)
     return Finding("answers scored", whole and max(right, odd) <= 0, f"Paris {right:.1f}, Pwqxz {odd:.1f}")

@@ -188,7 +188,9 @@ def generate(
     )
 
 
-def scoring(prompt: tuple[int, ...], answers: Sequence[tuple[int, ...]], rid: str) -> Generate:
+def scoring(
+    prompt: tuple[int, ...], answers: Sequence[tuple[int, ...]], rid: str, priority: int | None = None
+) -> Generate:
     """The body that asks for the log-probabilities of given answers, one or more.
 
     The entry at `logprob_start_len` is always null, so it starts at the last token of the prompt.
@@ -199,6 +201,7 @@ def scoring(prompt: tuple[int, ...], answers: Sequence[tuple[int, ...]], rid: st
         rid=batch_ids(rid, len(answers)),
         return_logprob=True,
         logprob_start_len=len(prompt) - 1,
+        priority=priority,
     )
 
 

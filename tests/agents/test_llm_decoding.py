@@ -43,6 +43,9 @@ def test_score_plays_the_likeliest_whole_action() -> None:
     assert calls(episode)[1].extends == len(call.prompt_ids) + 2  # the action is in the conversation, as tokens
     assert model.encoded == 9  # each action once, whatever the number of turns
     assert not model.requests
+    read = [len(prompt) * len(answers) + sum(map(len, answers)) for prompt, answers in model.scored]
+    assert [each.usage["prompt_tokens"] for each in calls(episode)] == read
+    assert {each.usage["seconds"] for each in calls(episode)} == {0.1}
 
 
 def test_the_end_of_the_turn_tells_1_from_10() -> None:

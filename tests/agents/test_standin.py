@@ -16,7 +16,7 @@ SHORT = Sampling(max_tokens=64)
 
 
 def played(prompting: Prompting, *, tokens: bool, game: str = "TicTacToe-v0") -> Episode:
-    agent = StandIn(prompting, SHORT, tokens=tokens, price=lambda usage: usage["completion_tokens"] / 100)
+    agent = StandIn(prompting, SHORT, tokens=tokens, price=lambda usage: usage.get("completion_tokens", 0) / 100)
     episode = arena.play(game, [agent, *["random"] * (make_game(game).players - 1)], seed=1)
     validate(episode)
     return episode
@@ -54,6 +54,19 @@ def test_what_it_writes_is_what_the_decoding_allows(style: Style, decode: Decode
     assert {usage["completion_tokens"] for usage in usages} == {each}
     if decode == "vote":  # the prompt of several answers is read once
         assert sum(usage["prompt_tokens"] > 0 for usage in usages) == len(usages) // 3
+
+
+def test_scores_read_the_prompt_with_every_legal_action_and_write_nothing() -> None:
+    episode = played(Prompting(decode="score"), tokens=True)
+    turns = [turn for turn in episode.turns if turn.seat == 0]
+    for turn, usage in zip(turns, spent(episode), strict=True):
+        call, legal = turn.attempts[0].calls[0], turn.legal or 0
+        assert call.received == turn.action
+        assert usage["scored_tokens"] == 2 * legal  # a digit, and the end of the turn
+        prompt = call.extends + len(call.prompt_ids)
+        assert usage["prompt_tokens"] == prompt * legal + usage["scored_tokens"]
+        assert (legal - 1) * prompt <= usage["cached_tokens"] < usage["prompt_tokens"]
+        assert usage["cost"] == 0
 
 
 def test_a_longer_rule_is_a_longer_prompt() -> None:

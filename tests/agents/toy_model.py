@@ -7,7 +7,7 @@ import msgspec
 
 from arena.agent import View
 from arena.game import Game
-from arena.model import Completion, ContextOverflow, Feature, Message, Model, ModelError, ModelInfo, Request
+from arena.model import Completion, ContextOverflow, Feature, Message, Model, ModelError, ModelInfo, Request, Scores
 
 START, END, ODD = 1_200_000, 1_200_001, 1_200_002
 """Tokens that open and end a turn, and one that no text has."""
@@ -33,6 +33,7 @@ class ToyModel(Model):
         self.likes: Mapping[str, float] = odd.pop("likes", {})
         self.requests: list[Request] = []
         self.scored: list[tuple[Sequence[int], Sequence[Sequence[int]]]] = []
+        self.priorities: list[int | None] = []
         self.rendered = self.asked = self.encoded = 0
         self.closed = False
         assert not odd, odd
@@ -80,10 +81,17 @@ class ToyModel(Model):
         return tuple([encode(text) for text in texts])
 
     async def score(
-        self, prompt_ids: Sequence[int], answers: Sequence[Sequence[int]], affinity: str = ""
-    ) -> tuple[tuple[float, ...], ...]:
+        self,
+        prompt_ids: Sequence[int],
+        answers: Sequence[Sequence[int]],
+        affinity: str = "",
+        priority: int | None = None,
+    ) -> Scores:
         self.scored.append((prompt_ids, answers))
-        return tuple([self._scores(decode(answer)) for answer in answers])
+        self.priorities.append(priority)
+        rows = tuple([self._scores(decode(answer)) for answer in answers])
+        read = sum(len(prompt_ids) + len(answer) for answer in answers)
+        return Scores(rows, {"prompt_tokens": read, "cached_tokens": 0, "seconds": 0.1})
 
     def _scores(self, text: str) -> tuple[float, ...]:
         """What is liked at the last token, the end of the turn; all before it equally."""

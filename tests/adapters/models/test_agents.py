@@ -107,6 +107,18 @@ def test_how_a_model_is_reached_is_no_part_of_who_it_is() -> None:
     assert agent_call("sglang:http://a:1")[1] == {"target": "http://a:1"}
 
 
+@pytest.mark.parametrize("spec", ["sglang:{}?decode=free", "sglang:{}?decode=score", "openai:{}?decode=free"])
+def test_a_priority_is_sent_with_every_request_and_is_no_part_of_who_it_is(spec: str) -> None:
+    async def work(server: FakeSGLang) -> None:
+        agent = make_agent(f"{spec.format(server.url)}&priority=3")
+        await played(agent)
+        asked = [each.body for each in server.requests if each.route in ("/generate", "/v1/chat/completions")]
+        assert {body["priority"] for body in asked} == {3}
+
+    over_http(work)
+    assert identity(spec.format("http://a:1")) == identity(f"{spec.format('http://a:1')}&priority=3")
+
+
 def first_legal(prompt: str, asked: Asked) -> str:
     """Thinks, then takes the first action that the prompt lists last."""
     if asked.constraint is not None:

@@ -226,7 +226,7 @@ def test_a_cancelled_request_is_aborted() -> None:
 def test_scores_and_facts() -> None:
     async def run() -> None:
         model = Engine("/model", logprobs=False)
-        assert await model.score((5, 6), [(7,), (8, 9)]) == ((-2.0,), (-2.0, -3.0))
+        assert (await model.score((5, 6), [(7,), (8, 9)])).rows == ((-2.0,), (-2.0, -3.0))
         assert await model.encode(["ab"]) == ((97, 98),)
         info = await model.info()
         assert (info.model, info.server, info.context) == ("/model", "SGLang 0.5.23 in process", 64)

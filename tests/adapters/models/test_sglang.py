@@ -355,24 +355,40 @@ def test_scores_are_the_raw_log_probabilities() -> None:
         raw = await model.rescore(prompt, answer.ids)
         assert raw == pytest.approx(answer.logprobs, abs=1e-6)
         assert await model.rescore(prompt, cold.ids) != pytest.approx(cold.logprobs, abs=1e-3)
-        a, b, nothing, again = await model.score(prompt, [answer.ids, (30, 31), (), answer.ids])
+        a, b, nothing, again = (await model.score(prompt, [answer.ids, (30, 31), (), answer.ids])).rows
         assert (a, len(b), nothing, again) == (raw, 2, (), raw)
 
     play(work)
+
+
+def test_what_scores_cost_is_what_the_server_read() -> None:
+    async def work(model: SGLang, server: FakeSGLang) -> None:
+        prompt, answers = await model.render((Message("user", "x" * 400),)), [(30, 2), (31, 2), (30, 2)]
+        usage = (await model.score(prompt, answers)).usage
+        assert usage["prompt_tokens"] == 2 * (len(prompt) + 2)  # each answer once, however often it is asked
+        assert usage["scored_tokens"] == 4
+        assert len(prompt) - 1 <= usage["cached_tokens"] < len(prompt) + 2
+        assert usage["seconds"] > 0
+        fresh = usage["prompt_tokens"] - usage["cached_tokens"]
+        assert usage["cost"] == pytest.approx((2 * fresh + usage["cached_tokens"]) / 1e6)
+
+    play(work, settings=Settings(input_price=2, cached_price=1, output_price=8))
 
 
 def test_scores_share_the_prompt_in_the_cache() -> None:
     async def work(model: SGLang, server: FakeSGLang) -> None:
         prompt = await model.render((Message("user", "x" * 400),))
         answers = [(30 + i, 2) for i in range(SCORED_AT_ONCE + 2)]
-        assert len(await model.score(prompt, answers)) == len(answers)
+        scores = await model.score(prompt, answers, priority=3)
+        assert len(scores.rows) == len(answers)
+        assert {body["priority"] for body in sent(server)} == {3}
         assert [len(body["input_ids"]) for body in sent(server)] == [1, SCORED_AT_ONCE, 1]
         assert all(body["logprob_start_len"] == len(prompt) - 1 for body in sent(server))
         (answer,) = await model.complete(Request(prompt_ids=(*prompt, 30)))
         assert answer.usage["cached_tokens"] >= len(prompt) - 1
         server.requests.clear()
-        assert await model.score(prompt, []) == ()
-        assert await model.score(prompt, [()]) == ((),)
+        assert (await model.score(prompt, [])).rows == ()
+        assert (await model.score(prompt, [()])).rows == ((),)
         assert not server.requests
         with pytest.raises(ValueError, match="after a prompt of at least one token"):
             await model.score((), [(1,)])
