@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import aiohttp
 import msgspec
 
+from arena.adapters.models.keys import masked
 from arena.model import ContextOverflow, ModelError
 from arena.text import mask_secrets
 
@@ -53,11 +54,9 @@ class Failure(NamedTuple):
         return error
 
 
-def one_line(text: str, secret: str = "") -> str:
+def one_line(text: str) -> str:
     """A server's text made fit for an error message: one short line without control characters, keys and secrets."""
-    text = text[: 8 * LONGEST]
-    if secret:
-        text = text.replace(secret, "***")
+    text = masked(text)[: 8 * LONGEST]
     printable = "".join(char if char.isprintable() else " " for char in text)
     line = mask_secrets(" ".join(printable.split()))
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
@@ -65,7 +64,7 @@ def one_line(text: str, secret: str = "") -> str:
 
 def said(body: bytes) -> str:
     """The message in the body of a refusal, in whichever of the usual ways it was written."""
-    text = body[: 64 * LONGEST].decode(errors="replace")
+    text = masked(body.decode(errors="replace"))[: 64 * LONGEST]
     try:
         found: Any = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -95,14 +94,14 @@ def retry_after(value: str | None, now: float | None = None) -> float | None:
     return max(seconds, 0.0) if not math.isnan(seconds) else None
 
 
-def refused(base: str, path: str, status: int, headers: Mapping[str, str], body: bytes, key: str, env: str) -> Failure:
-    """The server answered, but not with what was asked. `key`: the secret itself, kept out of the line."""
-    message = one_line(said(body), key)
+def refused(base: str, path: str, status: int, headers: Mapping[str, str], body: bytes, env: str) -> Failure:
+    """The server answered, but not with what was asked. `env`: the variable that the key sent to it came from."""
+    message = one_line(said(body))
     if status in {401, 403}:
         what = f"set the environment variable named in api_key_env={env or '...'}"
         return Failure(f"{base} {'refused the key' if env else 'asks for a key'} ({status}: {message}): {what}", status)
     if 300 <= status < 400:
-        to = one_line(headers.get("Location", "elsewhere"), key)
+        to = one_line(headers.get("Location", "elsewhere"))
         return Failure(f"{base}{path} is now at {to} ({status}): name that server", status)
     if status in {404, 405} and NO_ROUTE.match(message):
         return Failure(f"{base} has no {path} ({status}): is it the right kind of server, and its base URL?", status)

@@ -23,7 +23,6 @@ from arena.adapters.models.openai_wire import Answer, Broken, assembled, read
 from arena.adapters.models.prices import price_of
 from arena.adapters.models.transport import DEFAULTS, Answered, Settings, Transport, base_url
 from arena.model import Completion, ContextOverflow, Feature, Model, ModelError, ModelInfo, Request
-from arena.text import clean
 
 __all__ = ["OpenAICompatible"]
 
@@ -224,10 +223,10 @@ class OpenAICompatible(Model):
         version = self._told.version
         return ModelInfo(
             model=self.model,
-            server=f"{dialect.server} {clean(str(version))[:40]}" if version is not None else dialect.server,
+            server=f"{dialect.server} {one_line(str(version))[:40]}" if version is not None else dialect.server,
             url=self.transport.urls[0],
             context=(card.max_model_len or 0) if card is not None else 0,
-            weight_version="" if self._told.weight_version is None else clean(str(self._told.weight_version)),
+            weight_version="" if self._told.weight_version is None else one_line(str(self._told.weight_version)),
             features=tuple(sorted(self.features)),
             details={"route": CHAT, "extras": dialect.name} | ({} if cards else {"models": "the server lists none"}),
         )
@@ -260,7 +259,7 @@ class OpenAICompatible(Model):
             return
         if not cards or len(cards) != 1:
             raise ModelError(f"{self.transport.urls[0]}: name the model in model=; {_names(cards)}")
-        self.model = self.name = cards[0].id
+        self.model, self.name = cards[0].id, one_line(cards[0].id)
         self.price = price_of(self.settings, self.model)
 
     async def _listed(self) -> list[_Card] | None:
@@ -314,12 +313,12 @@ class OpenAICompatible(Model):
 
     def _unknown(self, cards: Sequence[_Card]) -> str:
         near = difflib.get_close_matches(self.model, [card.id for card in cards], 1, 0.5)
-        guess = f"did you mean {near[0]}? " if near else ""
+        guess = f"did you mean {one_line(near[0])}? " if near else ""
         return f"{self.transport.urls[0]} has no model {self.model}: {guess}{_names(cards)}"
 
 
 def _names(cards: Sequence[_Card] | None) -> str:
-    names = sorted(clean(card.id) for card in cards or ())
+    names = sorted(one_line(card.id) for card in cards or ())
     more = ", ..." if len(names) > SHOWN_MODELS else ""
     return f"there are {', '.join(names[:SHOWN_MODELS])}{more}" if names else "the server lists none"
 

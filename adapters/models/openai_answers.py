@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from arena.adapters.models.failures import one_line
 from arena.adapters.models.openai_dialects import Dialect
 from arena.adapters.models.openai_wire import Answer, Broken, Choice, Said, Span, Usage, arguments_of, text_of
 from arena.adapters.models.prices import Price
 from arena.model import Completion, Finish, Request, logprob_kind
-from arena.text import clean, mask_secrets
+from arena.text import clean
 
 __all__ = ["completions"]
 
@@ -20,7 +21,6 @@ FINISHES: dict[str, Finish] = {
     "content_filter": "abort",
 }
 FILTERED = "content_filter: the service withheld the answer"
-LONGEST_REASON = 300
 
 
 def completions(
@@ -116,7 +116,7 @@ def _usage(usage: Usage | None, place: int, among: int, tokens: int, price: Pric
 def _finish(choice: Choice, calls: Sequence[Any], missing: list[str]) -> tuple[Finish, str]:
     word = choice.finish_reason
     if word is None or word not in FINISHES:
-        missing.append(f"finish_reason: {'did not come' if word is None else f'{clean(word)[:40]!r} is not known'}")
+        missing.append(f"finish_reason: {'did not come' if word is None else f'{one_line(word)[:40]!r} is not known'}")
     finish = FINISHES.get(word or "stop", "stop")
     if finish == "stop" and calls:
         return "tool_calls", ""
@@ -128,7 +128,7 @@ def _finish(choice: Choice, calls: Sequence[Any], missing: list[str]) -> tuple[F
 def _abort_reason(choice: Choice) -> str:
     told = choice.meta_info.finish_reason if choice.meta_info is not None else None
     message = told.get("message") if isinstance(told, dict) else None
-    return mask_secrets(clean(message))[:LONGEST_REASON] if isinstance(message, str) else "aborted by the server"
+    return one_line(message) if isinstance(message, str) else "aborted by the server"
 
 
 def _calls(said: Said) -> tuple[dict[str, Any], ...]:

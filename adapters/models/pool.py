@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from hashlib import blake2b
 from random import Random
@@ -12,6 +11,7 @@ import aiohttp
 
 from arena.adapters.models.endpoint import LONGEST_ASKED_FOR, Endpoint
 from arena.adapters.models.failures import Failure, broken_connection, refused
+from arena.adapters.models.keys import key_in
 from arena.adapters.models.limits import Deadlines
 from arena.adapters.models.settings import Settings
 from arena.adapters.models.sse import payloads as payloads_of
@@ -79,7 +79,7 @@ class Pool:
     def _session(self) -> aiohttp.ClientSession:
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         if self.settings.api_key_env:
-            headers["Authorization"] = f"Bearer {self._key()}"
+            headers["Authorization"] = f"Bearer {key_in(self.settings.api_key_env)}"
         return aiohttp.ClientSession(
             connector=self.connector,
             headers=headers,
@@ -87,15 +87,6 @@ class Pool:
             auto_decompress=False,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=self.settings.connect_seconds),
         )
-
-    def _key(self) -> str:
-        name = self.settings.api_key_env
-        key = os.environ.get(name, "").strip()
-        if not key:
-            raise ModelError(f"api_key_env={name}: set that environment variable to the key")
-        if not (key.isascii() and key.isprintable()):
-            raise ModelError(f"api_key_env={name}: that variable holds characters no key has")
-        return key
 
     async def ask(self, question: Question) -> Answered:
         """The first good answer. Raises ModelError."""
@@ -182,8 +173,7 @@ class Pool:
         """Raise what the server says instead of an answer."""
         said = await _bounded(response, LARGEST >> 10)
         env = self.settings.api_key_env
-        key = os.environ.get(env, "").strip() if env else ""
-        raise _Refused(refused(endpoint.base, question.path, response.status, response.headers, said, key, env))
+        raise _Refused(refused(endpoint.base, question.path, response.status, response.headers, said, env))
 
     def _too_slow(self) -> TimeoutError:
         return TimeoutError(f"no whole answer within {self.settings.call_seconds:g} s (call_seconds)")

@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from arena.adapters.models.cache import Cache, question_key
+from arena.adapters.models.failures import one_line
 from arena.adapters.models.native import FEATURES, Native, rids_of, template_message
 from arena.adapters.models.openai_dialects import cleaned
 from arena.adapters.models.prices import price_of
@@ -148,7 +149,7 @@ class SGLang(Weights, Native):
             if not again:
                 break
             if last:
-                raise ModelError(f"{self.name}: {again} (asked {attempt + 1} times)")
+                raise ModelError(f"{self.name}: {one_line(again)} (asked {attempt + 1} times)")
             await asyncio.sleep(self._chance.uniform(0, min(2.0**attempt / 2, LONGEST_WAIT)))
         error_there = failure(answers, self.name)
         if error_there is not None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from arena.adapters.models.failures import one_line
 from arena.model import Constraint, Feature, Message, ModelError, ModelInfo
 
 __all__ = [
@@ -97,8 +98,8 @@ def facts_of(url: str, model: bytes, server: bytes, cards: bytes, text: bytes, t
         names=tuple(dict.fromkeys(str(name) for name in names if name)),
         adapters=tuple(card.id for card in served if card.parent is not None),
         context=min((card.max_model_len for card in served if card.max_model_len), default=0),
-        version=str(args.get("version") or ""),
-        weight_version=str(told.get("weight_version") or ""),
+        version=one_line(str(args.get("version") or "")),
+        weight_version=one_line(str(told.get("weight_version") or "")),
         tokenizer_hash=hashes[0],
         template_hash=hashes[1],
         shown=shown(args | {key: value for key, value in told.items() if value is not None}),
@@ -107,7 +108,7 @@ def facts_of(url: str, model: bytes, server: bytes, cards: bytes, text: bytes, t
 
 def shown(told: Mapping[str, Any]) -> dict[str, str]:
     """Of all a server says, what is worth showing."""
-    return {key: str(told[key])[:80] for key in SHOWN if told.get(key) not in (None, False, "")}
+    return {key: one_line(str(told[key]))[:80] for key in SHOWN if told.get(key) not in (None, False, "")}
 
 
 def without_grammar(found: Sequence[Facts]) -> set[Feature]:
@@ -119,9 +120,11 @@ def without_grammar(found: Sequence[Facts]) -> set[Feature]:
 
 def check_name(facts: Facts, model: str, lora_path: str) -> None:
     """The server takes any name for the model without a word. Raises ModelError unless it serves this one."""
-    served = ", ".join(facts.names) or "nothing with a name"
+    served = one_line(", ".join(facts.names)) or "nothing with a name"
     if lora_path and lora_path not in facts.adapters:
-        raise ModelError(f"{facts.url}: no adapter {lora_path!r} is loaded: {', '.join(facts.adapters) or 'none is'}")
+        raise ModelError(
+            f"{facts.url}: no adapter {lora_path!r} is loaded: {one_line(', '.join(facts.adapters)) or 'none is'}"
+        )
     if model in facts.adapters:
         raise ModelError(f"{facts.url}: {model!r} is an adapter of {served}: name it in lora_path=")
     if model and model not in facts.names:

@@ -5,15 +5,17 @@ Source: SGLang 0.5.23 (server code; in-flight updates were measured on a real se
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from arena.adapters.models.failures import one_line
 from arena.adapters.models.transport import Answered, Settings, Transport
 from arena.model import ModelError
 
 __all__ = ["Fleet", "Weights", "post_json"]
 
+Told = TypeVar("Told")
 Pause = Literal["in_place", "retract", "abort"]
 
 post_json = msgspec.json.encode
@@ -30,6 +32,17 @@ class _Workers(msgspec.Struct, frozen=True):
 class _Said(msgspec.Struct, frozen=True):
     success: bool = True
     message: str = ""
+
+
+class _Version(msgspec.Struct, frozen=True):
+    weight_version: str | None = None
+
+
+def _told(body: bytes, url: str, kind: type[Told]) -> Told:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ModelError(f"{url}: not what SGLang answers ({error}): is it an SGLang server?") from None
 
 
 class Fleet:
@@ -137,10 +150,10 @@ class Weights:
     async def weight_version(self) -> str:
         """The version the servers say they hold. ModelError where they do not agree."""
         found = await self.fleet.each("/model_info")
-        versions = {msgspec.json.decode(body).get("weight_version") or "" for body in found.values()}
+        versions = {_told(body, url, _Version).weight_version or "" for url, body in found.items()}
         if len(versions) > 1:
-            raise ModelError(f"the servers hold different weights: {', '.join(sorted(versions))}: update them all")
-        return str(versions.pop())
+            raise ModelError(f"the servers hold different weights: {one_line(', '.join(sorted(versions)))}: update all")
+        return versions.pop()
 
     async def pause(self, mode: Pause = "in_place") -> None:
         """Stop generating.
@@ -182,6 +195,8 @@ class Weights:
 
     async def _load(self, body: dict[str, Any]) -> None:
         for url, said in (await self.fleet.each("/update_weights_from_disk", post_json(body))).items():
-            result = msgspec.json.decode(said, type=_Said)
+            result = _told(said, url, _Said)
             if not result.success:
-                raise ModelError(f"{url}: the weights in {body['model_path']} were not loaded: {result.message}")
+                raise ModelError(
+                    f"{url}: the weights in {body['model_path']} were not loaded: {one_line(result.message)}"
+                )

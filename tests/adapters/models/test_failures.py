@@ -8,16 +8,17 @@ import pytest
 from aiohttp import web
 
 from arena.adapters.models.failures import one_line, refused, retry_after, said
+from arena.adapters.models.keys import hide
 from arena.adapters.models.transport import Settings, Transport
 from arena.model import ContextOverflow, ModelError
 from tests.adapters.models.small_server import asked, closed_port, hello, serving
 
 KEY = "key-0123456789abcdef"
+hide(KEY)
 
 
 def refusal(status: int, body: bytes = b"", path: str = "/v1/x", env: str = "", **headers: str) -> ModelError:
-    key = KEY if env else ""
-    return refused("http://host", path, status, headers, body, key, env).error(1)
+    return refused("http://host", path, status, headers, body, env).error(1)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ def test_what_a_server_says(body: bytes, message: str) -> None:
     ],
 )
 def test_one_line(text: str, line: str) -> None:
-    assert one_line(text, KEY) == line
+    assert one_line(text) == line
 
 
 @pytest.mark.parametrize(
