@@ -17,6 +17,7 @@ __all__ = ["Bridges", "Conversation", "shared"]
 Ids = tuple[int, ...]
 _CACHED = 2048  # bridges kept; each is as long as one message
 _FULL = 0.75  # part of the room that is left filled when exchanges are dropped, so that it is not done every turn
+_REFUSALS = (0, 400)  # HTTP statuses of a template's refusal; 0: there is no HTTP between
 _BROKEN = "a prompt does not extend the one before: "
 REWRITTEN = _BROKEN + "chat template or tokenizer write earlier turns anew"
 CHANGED = _BROKEN + "the server's tokens were not those that were sent"
@@ -55,13 +56,28 @@ class Bridges:
         self.system, self.end = True, None  # type: bool, int | None
 
     async def learn(self) -> None:
-        """Ask the model's template. Raises ModelError where the model cannot be asked."""
+        """Ask the model's template. Raises ModelError where the model cannot be asked.
+
+        Some templates refuse a system's message. Whether it was that, and no trouble on the way, shows the second time.
+        """
         system, user = Message("system", "s"), Message("user", "u")
         try:
             await self._learn((system, user))
-        except ModelError:  # some templates refuse a system's message; any other trouble comes again
+        except ModelError as error:
+            if error.status not in _REFUSALS:
+                raise
             await self._learn((user,))
-            self.system = False
+            self.system = await self._takes((system, user))
+
+    async def _takes(self, base: tuple[Message, ...]) -> bool:
+        """Whether the template takes such messages, if it may be asked again; it is learned with them if so."""
+        try:
+            await self._learn(base)
+        except ModelError as error:
+            if error.status not in _REFUSALS:
+                raise
+            return False
+        return True
 
     async def _learn(self, base: tuple[Message, ...]) -> None:
         """Two answers that differ show where an answer ends: what follows is the same."""

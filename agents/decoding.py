@@ -9,14 +9,18 @@ from random import Random
 
 from arena.agent import AgentError, View
 from arena.game import Action
-from arena.model import Completion, Constraint
+from arena.model import Completion, Constraint, Finish
 from arena.referee import MARKS, Referee, marked, split_thoughts
 
-__all__ = ["alternatives", "choose", "majority", "unfit"]
+__all__ = ["CUT", "alternatives", "choose", "log_share", "majority", "unfit"]
+
+CUT = frozenset[Finish](("length", "content_filter"))
+"""How an answer ends that is not whole."""
 
 _SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")
 _BREAKS = re.compile(r"[\x00-\x1f\x7f\u0085\u2028\u2029]")
 _REFEREE = Referee()
+_UNREAD = CUT | {"abort"}
 
 
 def unfit(actions: Sequence[Action] | None) -> str:
@@ -59,6 +63,18 @@ def choose(scores: Sequence[float], temperature: float, rng: Random) -> int:
     return rng.choices(range(len(scores)), weights)[0]
 
 
+def log_share(scores: Sequence[float], temperature: float, at: int) -> float:
+    """The logarithm of the probability with which `choose` gives this index.
+
+    >>> log_share([-1.0, -1.0], 0.7, 1) == -math.log(2), log_share([-1.0, -2.0], 0, 0)
+    (True, 0.0)
+    """
+    best = max(scores)
+    if temperature == 0 or best == -math.inf:
+        return 0.0
+    return (scores[at] - best) / temperature - math.log(sum(math.exp((s - best) / temperature) for s in scores))
+
+
 def majority(view: View, completions: Sequence[Completion]) -> int:
     """The index of the first of the answers that mean what most of them mean.
 
@@ -69,14 +85,14 @@ def majority(view: View, completions: Sequence[Completion]) -> int:
     if counts:
         most = max(counts.values())
         return next(at for at, action in enumerate(meant) if action is not None and counts[action] == most)
-    whole = [at for at, each in enumerate(completions) if each.finish not in ("length", "abort")]
+    whole = [at for at, each in enumerate(completions) if each.finish not in _UNREAD]
     ended = [at for at, each in enumerate(completions) if each.finish != "abort"]
     return [*whole, *ended, 0][0]
 
 
 def _meaning(view: View, completion: Completion) -> str | None:
     """What an answer means as far as the seat can know; None: nothing."""
-    if completion.finish in ("length", "abort"):
+    if completion.finish in _UNREAD:
         return None
     if view.legal_actions is not None:
         return _REFEREE.read(view.game, view.player, completion.text).action

@@ -8,7 +8,7 @@ import msgspec
 
 from arena.agent import Agent, AgentError, AgentInfo, Call, Reply, View
 from arena.agents.conversation import Bridges, Conversation
-from arena.agents.decoding import alternatives, choose, majority, unfit
+from arena.agents.decoding import CUT, alternatives, choose, log_share, majority, unfit
 from arena.agents.preflight import Known, answer_room, check, check_features, check_room, check_sampling
 from arena.agents.prompting import Prompter, Prompting, is_open
 from arena.agents.said import Said, read
@@ -100,7 +100,7 @@ class LLMAgent(Agent):
     def _about(self) -> AgentInfo:
         info = self._known.info if self._known else ModelInfo(self.model.name)
         features = self._known.features if self._known else self.model.features
-        options = msgspec.structs.asdict(self.sampling) | msgspec.structs.asdict(self.prompting)
+        options = msgspec.structs.asdict(self.sampling) | msgspec.structs.asdict(self.prompting) | self.model.policy()
         del options["template"]  # a place on this machine; its text's hash is told
         return AgentInfo(
             model=info.model,
@@ -108,7 +108,8 @@ class LLMAgent(Agent):
             tokenizer_hash=info.tokenizer_hash,
             template_hash=f"{self._prompter.hash}/{info.template_hash}",
             sampling=options,
-            trainable="logprobs" in features,  # they come with their tokens
+            # They come with their tokens. A scored action was drawn among the legal ones, not token by token.
+            trainable="logprobs" in features and self.prompting.decode != "score",
         )
 
     async def _know(self) -> Known:
@@ -232,7 +233,7 @@ class LLMAgent(Agent):
         return Reply(
             said.text,
             said.reasoning,
-            truncated=answer.finish == "length",
+            truncated=answer.finish in CUT,
             calls=calls,
             gaps=tuple(gaps),
             ends=(answer.reason or "the server aborted the answer") if answer.finish == "abort" else "",
@@ -274,10 +275,12 @@ class LLMAgent(Agent):
         legal = view.legal_actions or ()
         answers = await self._tokens(legal)
         scores = await self.model.score(prompt, answers, seat.affinity, self.priority)
-        at = choose([sum(row) for row in scores.rows], self.sampling.temperature, view.rng)
+        sums, temperature = [sum(row) for row in scores.rows], self.sampling.temperature
+        at = choose(sums, temperature, view.rng)
+        usage = {**scores.usage, "choice_logprob": log_share(sums, temperature, at)}
         sent = "\n\n".join([message.content for message in seat.new])
         extends, rest = seat.take(prompt, answers[at])
-        call = Call("score", sent, legal[at], extends, rest, answers[at], scores.rows[at], "raw", "stop", scores.usage)
+        call = Call("score", sent, legal[at], extends, rest, answers[at], scores.rows[at], "raw", "stop", usage)
         gaps, seat.gaps = tuple(seat.gaps), []
         seat.answered(Message("assistant", legal[at]), exact=True)
         return Reply(legal[at], calls=(call,), gaps=gaps)

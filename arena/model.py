@@ -30,7 +30,8 @@ __all__ = [
 ]
 
 Role = Literal["system", "user", "assistant", "tool"]
-Finish = Literal["stop", "length", "abort", "tool_calls"]
+Finish = Literal["stop", "length", "content_filter", "abort", "tool_calls"]
+"""length and content_filter: the answer was cut, by its length or by what the service does not let pass."""
 Feature = Literal["tokens", "logprobs", "score", "regex", "json_schema", "ebnf", "n", "tools"]
 """tokens: prompts may be token ids, and answers bring theirs. score: log-likelihoods of given answers.
 regex, json_schema, ebnf: what may constrain an answer. n: several answers to one request. tools: structured calls."""
@@ -161,6 +162,10 @@ class Model(ABC):
     @abstractmethod
     async def complete(self, request: Request) -> tuple[Completion, ...]:
         """The `request.n` answers. Raises ModelError; a cancelled request is aborted at the server."""
+
+    def policy(self) -> dict[str, Any]:
+        """Those of its own options that change what it answers: they go on record. None of them is a secret."""
+        return {}
 
     @abstractmethod
     async def info(self) -> ModelInfo:

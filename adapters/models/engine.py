@@ -55,9 +55,14 @@ class Engine(Native):
         self.path = self.name = path
         self.features = FEATURES if logprobs else FEATURES - {"logprobs"}
         self.logprobs, self.lora_path = logprobs, lora_path
-        self.server_args = {"log_level": "error", **(server_args or {})}
+        self._given = dict(server_args or {})
+        self.server_args = {"log_level": "error", **self._given}
         self._host: _Host | None = None
         self._lock = threading.Lock()
+
+    def policy(self) -> dict[str, Any]:
+        """See `Model.policy`."""
+        return super().policy() | ({"server_args": self._given} if self._given else {})
 
     async def _ask(self, body: Generate, affinity: str, tokens: int) -> list[Answer]:
         host = await self._loaded()

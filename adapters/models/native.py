@@ -78,6 +78,10 @@ class Native(Model):
             self._priced(answer.usage)
         return tuple(self._with_gaps(made, request))
 
+    def policy(self) -> dict[str, Any]:
+        """See `Model.policy`."""
+        return {"lora_path": self.lora_path} if self.lora_path else {}
+
     def _priced(self, usage: dict[str, float]) -> None:
         if self.price is not None:
             usage["cost"] = self.price.cost(usage)

@@ -18,7 +18,7 @@ import msgspec
 from arena.adapters.models.cache import Cache, question_key
 from arena.adapters.models.failures import OVERFLOW, one_line
 from arena.adapters.models.openai_answers import completions
-from arena.adapters.models.openai_dialects import DIALECTS, Dialect, Extras, body_of, cleaned
+from arena.adapters.models.openai_dialects import DIALECTS, Dialect, Extras, body_of, cleaned, features_of
 from arena.adapters.models.openai_wire import Answer, Broken, assembled, read
 from arena.adapters.models.prices import price_of
 from arena.adapters.models.transport import DEFAULTS, Answered, Settings, Transport, base_url
@@ -239,7 +239,13 @@ class OpenAICompatible(Model):
 
     def _speaks(self, dialect: Dialect) -> None:
         self.dialect = dialect
-        self.features: frozenset[Feature] = dialect.features - (frozenset() if self.logprobs else {"logprobs"})
+        streamed = self.settings.first_token_seconds is not None
+        self.features: frozenset[Feature] = features_of(dialect, logprobs=self.logprobs, streamed=streamed)
+
+    def policy(self) -> dict[str, Any]:
+        """See `Model.policy`."""
+        own = {"extras": self.dialect.name if self.dialect is not None else "auto"}
+        return own | {"max_tokens_field": self.max_tokens_field} | ({"extra": self.extra} if self.extra else {})
 
     async def _settled(self) -> Dialect:
         """Kind of server and name of the model, asked for once where they were not given."""

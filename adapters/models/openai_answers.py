@@ -18,9 +18,10 @@ FINISHES: dict[str, Finish] = {
     "tool_calls": "tool_calls",
     "function_call": "tool_calls",
     "abort": "abort",
-    "content_filter": "abort",
+    "content_filter": "content_filter",
 }
-FILTERED = "content_filter: the service withheld the answer"
+FILTERED = "content_filter: the service cut the answer"
+"""What a model says can bring that about: it must not end a game by nobody's fault."""
 
 
 def completions(
@@ -120,8 +121,8 @@ def _finish(choice: Choice, calls: Sequence[Any], missing: list[str]) -> tuple[F
     finish = FINISHES.get(word or "stop", "stop")
     if finish == "stop" and calls:
         return "tool_calls", ""
-    if word == "content_filter":
-        return finish, FILTERED
+    if finish == "content_filter":
+        missing.append(FILTERED)
     return finish, _abort_reason(choice) if finish == "abort" else ""
 
 

@@ -8,7 +8,7 @@ import msgspec
 from arena.model import Constraint, Feature, Message, ModelError, Request
 from arena.text import clean
 
-__all__ = ["DIALECTS", "Dialect", "Extras", "body_of", "cleaned"]
+__all__ = ["DIALECTS", "Dialect", "Extras", "body_of", "cleaned", "features_of"]
 
 Extras = Literal["auto", "sglang", "vllm", "openai", "none"]
 
@@ -108,6 +108,12 @@ def body_of(
     if streamed:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
     return body | _told(dialect, logprobs=logprobs, streamed=streamed), gaps
+
+
+def features_of(dialect: Dialect, *, logprobs: bool, streamed: bool) -> frozenset[Feature]:
+    """What can be asked for, by this choice of log-probabilities and streaming."""
+    tells = bool(_told(dialect, logprobs=logprobs, streamed=streamed).get("logprobs"))
+    return dialect.features if tells else dialect.features - {"logprobs"}
 
 
 def _told(dialect: Dialect, *, logprobs: bool, streamed: bool) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Conversations, token by token."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -70,6 +71,41 @@ def test_a_template_that_ends_no_turn_has_no_end() -> None:
     bridges = learned(Bare(""))
     assert bridges.end is None
     assert asyncio.run(bridges.between((USER,))) is None
+
+
+class Troubled(ToyModel):
+    """The first renderings fail, each with the next of the statuses."""
+
+    statuses: tuple[int, ...] = ()
+
+    async def render(self, messages: Any, tools: Any = (), *, reply: bool = True) -> tuple[int, ...]:
+        if self.statuses and self.statuses[0] != 200:
+            error = ModelError("trouble")
+            error.status, *rest = self.statuses
+            self.statuses = tuple(rest)
+            raise error
+        self.statuses = self.statuses[1:]
+        return await super().render(messages, tools, reply=reply)
+
+
+@pytest.mark.parametrize("status", [503, 500, 429])
+def test_a_busy_server_says_nothing_of_its_template(status: int) -> None:
+    model = Troubled("")
+    model.statuses = (status,)
+    with pytest.raises(ModelError, match="trouble"):
+        learned(model)
+    assert learned(model).system
+
+
+def test_a_lost_connection_says_nothing_of_its_template_either() -> None:
+    model = Troubled("")
+    model.statuses = (0,)
+    bridges = learned(model)
+    assert bridges.system
+    assert bridges.merged((SYSTEM, USER)) == (SYSTEM, USER)
+    model.system, model.statuses = False, (400, 200, 200, 503)
+    with pytest.raises(ModelError, match="trouble"):
+        learned(model)
 
 
 def test_what_the_model_cannot_do_is_not_hidden() -> None:

@@ -1,11 +1,13 @@
 """Bound answers, votes and full contexts."""
 
 import asyncio
+import math
 from typing import Any
 
 import pytest
 
 from arena.agents.conversation import DROPPED
+from arena.agents.decoding import majority
 from arena.episode import prompts
 from arena.match import play
 from arena.model import Completion, ContextOverflow, ModelError, Sampling
@@ -54,6 +56,35 @@ def test_the_end_of_the_turn_tells_1_from_10() -> None:
         seen.legal_actions = ("1", "10")
         who = agent(ToyModel("", likes=likes), Sampling(temperature=0), decode="score")
         assert asyncio.run(who.act(seen)).text == first
+
+
+def test_the_probability_of_a_scored_choice_is_on_record_and_it_is_nothing_to_train_on() -> None:
+    likes = {"1": 0.0, "2": -1.0}
+    seen = view(make_game("TicTacToe-v0"))
+    seen.legal_actions = ("1", "2")
+    who = agent(ToyModel("", likes=likes), Sampling(temperature=0.5), decode="score")
+    reply = asyncio.run(who.act(seen))
+    total = 1 + math.exp(-2)
+    assert math.exp(reply.calls[0].usage["choice_logprob"]) == pytest.approx(
+        {"1": 1 / total, "2": math.exp(-2) / total}[reply.text]
+    )
+    assert not who.info().trainable
+    assert agent(ToyModel("")).info().trainable
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_answer_that_a_service_filtered_is_cut_and_ends_nothing(mode: str) -> None:
+    filtered = Completion("<answer>5</answer> and", "content_filter", gaps=("content_filter: cut",))
+    model = ToyModel(filtered, "<answer>7</answer>", "<answer>9</answer>", "<answer>3</answer>")
+    model.features = MODES[mode]
+    episode = played(agent(model))
+    assert (episode.outcome, episode.forfeits) == ("terminated", ())
+    first = episode.turns[0].attempts[0]
+    assert (first.verdict, first.raw) == ("truncated", filtered.text)
+    assert first.calls[0].finish_reason == "content_filter"
+    assert "content_filter: cut" in episode.gaps
+    votes = [filtered, Completion("<answer>7</answer>"), filtered]
+    assert majority(view(make_game("TicTacToe-v0")), votes) == 1
 
 
 def test_score_at_a_temperature_draws_from_the_seats_own_stream() -> None:

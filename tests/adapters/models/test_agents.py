@@ -119,6 +119,36 @@ def test_a_priority_is_sent_with_every_request_and_is_no_part_of_who_it_is(spec:
     assert identity(spec.format("http://a:1")) == identity(f"{spec.format('http://a:1')}&priority=3")
 
 
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        (
+            'openai:{}?extra={{"seed":1}}&max_tokens_field=max_completion_tokens',
+            {"extra": {"seed": 1}, "max_tokens_field": "max_completion_tokens", "extras": "sglang"},
+        ),
+        ("openai:{}?extras=none", {"extras": "none", "max_tokens_field": "max_tokens"}),
+        ("sglang:{}?max_tokens=64", {"max_tokens": 64}),
+    ],
+)
+def test_what_changes_the_policy_is_on_record(spec: str, told: dict[str, Any]) -> None:
+    async def work(server: FakeSGLang) -> Episode:
+        return await played(make_agent(f"{spec.format(server.url)}&model=fake"))
+
+    sampling = over_http(work).seats[0].policy.sampling
+    assert {name: sampling.get(name) for name in told} == told
+    agent = make_agent("sglang:http://a:1?lora_path=mine")
+    assert agent.info().sampling["lora_path"] == "mine"
+
+
+def test_a_stream_without_tokens_is_nothing_to_train_on() -> None:
+    async def work(server: FakeSGLang) -> Episode:
+        return await played(make_agent(f"openai:{server.url}?first_token_seconds=5"))
+
+    episode: Episode = over_http(work)
+    assert not any(call.completion_ids for call in calls(episode))
+    assert not episode.seats[0].policy.trainable
+
+
 def first_legal(prompt: str, asked: Asked) -> str:
     """Thinks, then takes the first action that the prompt lists last."""
     if asked.constraint is not None:

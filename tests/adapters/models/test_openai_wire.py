@@ -56,7 +56,7 @@ def test_thoughts_and_refusals() -> None:
         ("tool_calls", "tool_calls", "", 0),
         ("function_call", "tool_calls", "", 0),
         ("abort", "abort", "aborted by the server", 0),
-        ("content_filter", "abort", "content_filter: the service withheld the answer", 0),
+        ("content_filter", "content_filter", "", 1),
         (None, "stop", "", 1),
         ("eos\u202e", "stop", "", 1),
     ],
