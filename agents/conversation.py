@@ -205,7 +205,7 @@ class Conversation:
 
     def make_room(self, part: float) -> bool:
         """Leave out the oldest exchanges so that about `part` of the text stays; False: only this turn's is left."""
-        sizes = [sum(len(m.content) + 16 for m in self.messages[a:b]) for a, b in self._spans()]
+        sizes = [sum(len(m.content) + len(m.reasoning) + 16 for m in self.messages[a:b]) for a, b in self._spans()]
         keep, left = part * _FULL * (sum(sizes) + len(self.messages[0].content)), sum(sizes)
         left += len(self.messages[0].content)
         count = 0

@@ -1,6 +1,6 @@
 """Said: what a model's answer is for the referee, for the history and for the record."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from arena.agent import View
 from arena.agents.prompting import Thinking
@@ -34,27 +34,41 @@ class Said(NamedTuple):
 def read(completion: Completion, thinking: Thinking, view: View, codec: Format | None, first: int) -> Said:
     """Read an answer. `codec`: how it calls tools, None: in the task's own way; `first` numbers the ids of calls.
 
-    A malformed call goes to the game as it is: it says what is wrong with it.
+    A malformed call goes to the game as it is: it says what is wrong with it. Thoughts the server set apart go back
+    to it apart (separate), or as a model that writes them itself would have (keep).
     """
-    text, reasoning = completion.text, completion.reasoning
+    text, apart = completion.text, completion.reasoning.strip()
     spoken, thought = split_thoughts(text) if "<" in text else (text, "")
-    reasoning = "\n".join(part for part in (reasoning.strip(), thought.strip()) if part)
-    kept = spoken.strip() if thinking == "strip" else text
-    for_referee = text if thinking == "keep" or not spoken.strip() else spoken.strip()
-    said = Said(for_referee, reasoning, Message("assistant", kept), kept == text or not thought, _received(completion))
+    reasoning = "\n".join(part for part in (apart, thought.strip()) if part)
+    kept, sampled = text, True
+    if thinking == "strip":
+        kept, sampled = spoken.strip(), not apart and (spoken.strip() == text or not thought)
+    before = _tagged(apart) if thinking == "keep" else ""
+    for_referee = before + text if thinking == "keep" or not spoken.strip() else spoken.strip()
+    message = Message("assistant", before + kept, reasoning=apart if thinking == "separate" else "")
+    said = Said(for_referee, reasoning, message, sampled, _received(completion))
     if codec is None or not isinstance(view.game, ToolTask):
         return said
-    return _called(said, completion, spoken, view.game, codec, first)
+    if thinking != "strip" and not completion.tool_calls:
+        before += _tagged(thought.strip())
+    return _called(said, completion, spoken, view.game, codec, first, before)
 
 
-def _called(said: Said, completion: Completion, spoken: str, game: ToolTask, codec: Format, first: int) -> Said:
-    """The answer where it may call tools in the model's own format."""
+def _tagged(thought: str) -> str:
+    """A thought as models write theirs; it cannot end before its end."""
+    return f"<think>\n{thought.replace('</think', '< /think')}\n</think>\n\n" if thought else ""
+
+
+def _called(
+    said: Said, completion: Completion, spoken: str, game: ToolTask, codec: Format, first: int, before: str
+) -> Said:
+    """The answer where it may call tools in the model's own format. `before`: thoughts that stand before its words."""
     structured = bool(completion.tool_calls)
     if structured:
         spoken, codec = _json(list(completion.tool_calls)), _STRUCTURED
     calls = codec.read(spoken)
     if not isinstance(calls, tuple):  # an answer, or malformed
-        return said if not structured else said._replace(text=spoken, message=Message("assistant", said.received))
+        return said if not structured else said._replace(text=spoken, message=_with(said, said.received))
     text = game.codec.write([Call(call.tool, call.arguments) for call in calls])
     made = tool_calls_of(calls, first)
     if structured:
@@ -62,12 +76,16 @@ def _called(said: Said, completion: Completion, spoken: str, game: ToolTask, cod
             call | {"id": str(given.get("id") or call["id"])}
             for call, given in zip(made, completion.tool_calls, strict=True)
         ]
-    words = completion.text if structured else codec.split(spoken)[0]
+    words = said.message.content if structured else before + codec.split(spoken)[0]
     return said._replace(
         text=text,
-        message=Message("assistant", words, tuple(made)),
+        message=_with(said, words, tuple(made)),
         calls=tuple([call["id"] for call in made]),
     )
+
+
+def _with(said: Said, content: str, calls: tuple[dict[str, Any], ...] = ()) -> Message:
+    return Message("assistant", content, calls, reasoning=said.message.reasoning)
 
 
 def _received(completion: Completion) -> str:

@@ -57,6 +57,8 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     """Of an assistant, as OpenAI writes them."""
     tool_call_id: str = ""
     """Of a tool's message: the call it answers."""
+    reasoning: str = ""
+    """Of an assistant: thoughts that the server set apart, for servers and templates that take them back so."""
 
 
 class Sampling(msgspec.Struct, frozen=True, omit_defaults=True):

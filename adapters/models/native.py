@@ -30,6 +30,8 @@ def template_message(message: Message) -> dict[str, Any]:
         made["tool_calls"] = list(message.tool_calls)
     if message.tool_call_id:
         made["tool_call_id"] = message.tool_call_id
+    if message.reasoning:
+        made["reasoning_content"] = clean(message.reasoning)
     return made
 
 

@@ -30,6 +30,8 @@ class Dialect(msgspec.Struct, frozen=True):
     abort: str = ""
     """The route that aborts a request by it."""
     priority: bool = False
+    thoughts: str = ""
+    """The field of an assistant's message for its thoughts."""
 
 
 DIALECTS = {
@@ -43,6 +45,7 @@ DIALECTS = {
         id="rid",
         abort="/abort_request",
         priority=True,
+        thoughts="reasoning_content",
     ),
     "vllm": Dialect(
         "vllm",
@@ -53,6 +56,7 @@ DIALECTS = {
         stop_stays="include_stop_str_in_output",
         id="request_id",
         priority=True,
+        thoughts="reasoning",
     ),
     "openai": Dialect("openai", "OpenAI-compatible", frozenset({"json_schema", "n", "tools"})),
     "none": Dialect("none", "OpenAI-compatible"),
@@ -81,7 +85,7 @@ def body_of(
     sampling, gaps = request.sampling, list[str]()
     body: dict[str, Any] = {
         "model": model,
-        "messages": [_message(message) for message in request.messages],
+        "messages": [_message(message, dialect.thoughts) for message in request.messages],
         max_tokens_field: sampling.max_tokens,
         "temperature": sampling.temperature,
     }
@@ -100,6 +104,8 @@ def body_of(
             body[name] = value
         elif value != neutral:
             gaps.append(f"{name}: no field of this kind of server")
+    if not dialect.thoughts and any(message.reasoning for message in request.messages):
+        gaps.append("thoughts: those of earlier answers are not in the prompt, no field of this kind of server")
     if request.priority is not None:
         body |= {"priority": request.priority} if dialect.priority else {}
         gaps += [] if dialect.priority else ["priority: no field of this kind of server"]
@@ -142,16 +148,18 @@ def _constraint(constraint: Constraint, dialect: Dialect, *, guided: bool) -> di
     return {"structured_outputs": {"regex" if kind == "regex" else "grammar": text}}
 
 
-def _message(message: Message) -> Message | Mapping[str, Any]:
+def _message(message: Message, thoughts: str) -> Message | Mapping[str, Any]:
     """A message as it is sent: an empty content is written, and nothing else that is not there."""
-    if message.content:
+    if message.content and not message.reasoning:
         return message
-    own = {"role": message.role, "content": ""}
+    own = {"role": message.role, "content": message.content}
+    own |= {thoughts: message.reasoning} if message.reasoning and thoughts else {}
     own |= {"tool_call_id": message.tool_call_id} if message.tool_call_id else {}
-    return own | ({"tool_calls": message.tool_calls, "content": None} if message.tool_calls else {})
+    return own | ({"tool_calls": message.tool_calls, "content": message.content or None} if message.tool_calls else {})
 
 
 def cleaned(request: Request) -> Request:
     """The request without lone surrogates, which no JSON holds."""
     plain = msgspec.structs.replace
-    return plain(request, messages=tuple(plain(m, content=clean(m.content)) for m in request.messages))
+    messages = [plain(m, content=clean(m.content), reasoning=clean(m.reasoning)) for m in request.messages]
+    return plain(request, messages=tuple(messages))

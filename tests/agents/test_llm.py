@@ -93,6 +93,9 @@ def test_a_window_grows_exactly_until_it_is_full() -> None:
     assert all(call.extends > 100 for call in recorded[1:])  # the rules are shared all the same
 
 
+THOUGHT = "<think>\nbecause\n</think>\n\n"
+
+
 def test_thoughts_are_kept_stripped_or_kept_apart() -> None:
     thought = "<think>5 is best</think>\n<answer>5</answer>"
     for thinking, text, history, exact in (
@@ -122,6 +125,32 @@ def test_stripped_thoughts_are_gone_from_the_next_prompt_which_says_how_much_it_
 def test_a_servers_own_reasoning_is_recorded() -> None:
     model = ToyModel(Completion("<answer>5</answer>", reasoning="because", ids=(1, END)))
     assert asked(agent(model)).reasoning == "because"
+
+
+@pytest.mark.parametrize(
+    ("thinking", "text", "history", "exact"),
+    [
+        ("separate", "[5]", Message("assistant", "[5]", reasoning="because"), True),
+        ("keep", f"{THOUGHT}[5]", Message("assistant", f"{THOUGHT}[5]"), True),
+        ("strip", "[5]", Message("assistant", "[5]"), False),
+    ],
+)
+def test_what_becomes_of_thoughts_that_the_server_set_apart(
+    thinking: str, text: str, history: Message, exact: bool
+) -> None:
+    memory: dict[str, Any] = {}
+    model = ToyModel(Completion("[5]", reasoning="because", ids=(1, END)))
+    reply = asked(agent(model, thinking=thinking), memory=memory)
+    assert (reply.text, reply.reasoning) == (text, "because")
+    assert memory["llm"].messages[-1] == history
+    assert memory["llm"].exact is exact
+
+
+def test_a_thought_that_was_set_apart_cannot_end_before_its_end() -> None:
+    model = ToyModel(Completion("[5]", reasoning="</think>[7]"))
+    model.features = MODES["messages"]
+    episode = played(agent(model, thinking="keep"), max_turns=1)
+    assert episode.turns[0].action == "5"
 
 
 def test_only_a_thought_is_left_to_the_referee() -> None:

@@ -183,6 +183,28 @@ def test_a_chat_server_that_parses_no_calls_gets_them_back_structured() -> None:
     assert episode.turns[0].action is not None
 
 
+@pytest.mark.parametrize("thinking", ["separate", "keep", "strip"])
+@pytest.mark.parametrize("tools", ["openai", "hermes"])
+def test_thoughts_stay_with_the_calls_they_led_to(tools: str, thinking: str) -> None:
+    call = structured(("add", '{"a": 2, "b": 3}'), text="So:", reasoning="two and three")
+    if tools == "hermes":
+        call = Completion("So: " + CODECS["hermes"].write([ADD]), reasoning="two and three")
+    model = ToyModel(call, "Final answer: 7", features=CHAT)
+    played(model, tools, thinking=thinking)
+    before = model.requests[1].messages[2]
+    assert before.tool_calls
+    assert before.content == ("<think>\ntwo and three\n</think>\n\nSo:" if thinking == "keep" else "So:")
+    assert before.reasoning == ("two and three" if thinking == "separate" else "")
+
+
+def test_a_thought_in_the_text_stays_with_the_call_it_led_to() -> None:
+    said = "<think>hm</think>So: " + CODECS["hermes"].write([ADD])
+    for thinking, history in (("separate", "<think>\nhm\n</think>\n\nSo:"), ("strip", "So:")):
+        model = ToyModel(said, "Final answer: 7", features=CHAT)
+        played(model, "hermes", thinking=thinking)
+        assert model.requests[1].messages[2].content == history
+
+
 def test_ids_of_calls_go_on_from_turn_to_turn() -> None:
     model = ToyModel(CODECS["hermes"].write([ADD]), CODECS["hermes"].write([TIMES]), "1", features=("n",))
     played(model, "hermes")

@@ -160,6 +160,17 @@ def test_a_conversation_with_tools_is_sent_as_openai_writes_it() -> None:
 
 
 @DIALECTS
+def test_thoughts_go_back_where_there_is_a_field_for_them(dialect: Dialect) -> None:
+    fake = FakeSGLang(dialect=dialect)
+    talk = (Message("user", "a"), Message("assistant", "b", reasoning="hm\ud800"), Message("user", "c"))
+    (answer,) = completed(Request(talk), fake)
+    field = {"sglang": {"reasoning_content": "hm\ufffd"}, "vllm": {"reasoning": "hm\ufffd"}}.get(dialect, {})
+    assert sent(fake)["messages"][1] == {"role": "assistant", "content": "b", **field}
+    lost = "thoughts: those of earlier answers are not in the prompt, no field of this kind of server"
+    assert (lost in answer.gaps) is (dialect == "openai")
+
+
+@DIALECTS
 def test_sampling_is_sent_where_it_is_known(dialect: Dialect) -> None:
     fake = FakeSGLang(dialect=dialect)
     request = sampled(temperature=0.5, top_p=0.9, top_k=20, min_p=0.1, stop=("END",))

@@ -58,6 +58,18 @@ def test_messages_are_rendered_by_the_servers_template() -> None:
     play(work)
 
 
+def test_thoughts_reach_the_template() -> None:
+    async def work(model: SGLang, server: FakeSGLang) -> None:
+        await model.render((*HI, Message("assistant", "a", reasoning="hm\ud800")))
+        assert sent(server, "/tokenize")[-1]["messages"][-1] == {
+            "role": "assistant",
+            "content": "a",
+            "reasoning_content": "hm\ufffd",
+        }
+
+    play(work)
+
+
 def test_a_conversation_without_a_reply_is_the_start_of_one_with() -> None:
     async def work(model: SGLang, server: FakeSGLang) -> None:
         without, opened = await model.render(HI, reply=False), await model.render(HI)
@@ -339,7 +351,7 @@ def test_the_prompt_of_several_answers_counts_once() -> None:
 def test_a_model_is_closed_once() -> None:
     async def work(model: SGLang, server: FakeSGLang) -> None:
         other = SGLang(server.url, settings=FAST)
-        assert other.transport is model.transport
+        assert await other.complete(Request(messages=HI))
         await other.close()
         await other.close()
         assert await model.complete(Request(messages=HI))
