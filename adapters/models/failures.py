@@ -94,16 +94,26 @@ def retry_after(value: str | None, now: float | None = None) -> float | None:
     return max(seconds, 0.0) if not math.isnan(seconds) else None
 
 
-def refused(base: str, path: str, status: int, headers: Mapping[str, str], body: bytes, env: str) -> Failure:
-    """The server answered, but not with what was asked. `env`: the variable that the key sent to it came from."""
+def refused(
+    base: str, path: str, status: int, headers: Mapping[str, str], body: bytes, env: str, *, named: bool = True
+) -> Failure:
+    """The server answered, but not with what was asked.
+
+    `env`: the variable that holds the key. `named`: the key was sent, as the server is one that the user named.
+    """
     message = one_line(said(body))
     if status in {401, 403}:
+        if env and not named:
+            why = "which is sent only to servers you name, and this one was named by a router"
+            return Failure(f"{base} asks for a key ({status}: {message}), {why}: name it in the router's place", status)
         what = f"set the environment variable named in api_key_env={env or '...'}"
         return Failure(f"{base} {'refused the key' if env else 'asks for a key'} ({status}: {message}): {what}", status)
     if 300 <= status < 400:
         to = one_line(headers.get("Location", "elsewhere"))
         return Failure(f"{base}{path} is now at {to} ({status}): name that server", status)
     if status in {404, 405} and NO_ROUTE.match(message):
+        if base.endswith("/v1"):
+            return Failure(f"{base} has no {path} ({status}): leave out /v1", status)
         return Failure(f"{base} has no {path} ({status}): is it the right kind of server, and its base URL?", status)
     line = f"{base}{path} answers {status}: {message or 'without a word'}"
     return Failure(

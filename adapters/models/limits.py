@@ -26,6 +26,13 @@ class Slots:
         self.cut_at = float("-inf")
         self.waiting: deque[asyncio.Future[None]] = deque()
 
+    def allow(self, most: int, *, adaptive: bool) -> None:
+        """Change the limit. What is in flight beyond it is let be."""
+        cut = adaptive and self.limit < self.most
+        self.most, self.adaptive = most, adaptive
+        self.limit = min(self.limit, float(most)) if cut else float(most)
+        self._serve()
+
     def enter_now(self) -> bool:
         """Take a slot if one is free and nobody waits for it."""
         if self.busy >= int(self.limit) or self.waiting:

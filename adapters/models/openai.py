@@ -101,7 +101,6 @@ class OpenAICompatible(Model):
         self._settling: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
         self._ids = map("{}-{}".format, itertools.repeat(os.urandom(8).hex()), itertools.count())
         self._chance = Random()
-        self._closed = False
 
     async def complete(self, request: Request) -> tuple[Completion, ...]:
         """The answers. Raises ModelError; ContextOverflow where they do not fit."""
@@ -186,17 +185,19 @@ class OpenAICompatible(Model):
             await self.transport.notify(dialect.abort, msgspec.json.encode({"rid": id_}), endpoint)
 
         own: dict[str, Any] = {dialect.id: id_} if dialect.id else {}
+        headers = {} if dialect.id else {"Idempotency-Key": id_}  # sent again, it is still the same request
         stop = cancelled if dialect.abort else None
         tokens = 0
         if self.settings.tokens_per_minute is not None:
             tokens = sum(len(m.content) for m in request.messages) // 4 + request.sampling.max_tokens * request.n
-        if self.settings.first_token_seconds is None:
-            sent = _encoder.encode({**body, **own, **self.extra})
-            answered = await self.transport.post(CHAT, sent, affinity=request.affinity, cancelled=stop, tokens=tokens)
-            return self._checked(read(answered.body)), answered
         sent = _encoder.encode({**body, **own, **self.extra})
+        if self.settings.first_token_seconds is None:
+            answered = await self.transport.post(
+                CHAT, sent, affinity=request.affinity, cancelled=stop, tokens=tokens, headers=headers
+            )
+            return self._checked(read(answered.body)), answered
         payloads, answered = await self.transport.collect(
-            CHAT, sent, affinity=request.affinity, cancelled=stop, tokens=tokens
+            CHAT, sent, affinity=request.affinity, cancelled=stop, tokens=tokens, headers=headers
         )
         return self._checked(assembled(payloads)), answered
 
@@ -233,9 +234,7 @@ class OpenAICompatible(Model):
 
     async def close(self) -> None:
         """Let go of the connections."""
-        if not self._closed:
-            self._closed = True
-            await self.transport.close()
+        await self.transport.close()
 
     def _speaks(self, dialect: Dialect) -> None:
         self.dialect = dialect

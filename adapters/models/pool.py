@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from hashlib import blake2b
 from random import Random
 from typing import NamedTuple
+from weakref import WeakSet
 
 import aiohttp
 
@@ -13,7 +15,7 @@ from arena.adapters.models.endpoint import LONGEST_ASKED_FOR, Endpoint
 from arena.adapters.models.failures import Failure, broken_connection, refused
 from arena.adapters.models.keys import key_in
 from arena.adapters.models.limits import Deadlines
-from arena.adapters.models.settings import Settings
+from arena.adapters.models.settings import Settings, origin
 from arena.adapters.models.sse import payloads as payloads_of
 from arena.model import ModelError
 
@@ -56,16 +58,21 @@ class Question(NamedTuple):
     retries: int | None
     streamed: list[bytes] | None = None
     """Where the payloads of a streamed answer go."""
+    headers: Mapping[str, str] = {}
 
 
 class Pool:
     """The connections of the running event loop. They are closed with it, if not before."""
 
-    def __init__(self, urls: Sequence[str], settings: Settings) -> None:
+    def __init__(self, urls: Sequence[str], settings: Settings, named: Collection[str]) -> None:
+        """`named`: the origins that may have the key. Raises ModelError where there is none."""
         self.loop = asyncio.get_running_loop()
         self.settings = settings
         self.clock = self.loop.time
-        self.endpoints = [Endpoint(base, settings, self.clock) for base in urls]
+        self.key = {"Authorization": f"Bearer {key_in(settings.api_key_env)}"} if settings.api_key_env else {}
+        self.named = frozenset(base for base in urls if origin(base) in named)
+        self.endpoints = [Endpoint.at(base, self.loop, self, settings) for base in urls]
+        self.users: WeakSet[object] = WeakSet()
         self.deadlines = Deadlines(settings.call_seconds)
         self.chance = Random()
         self.goodbyes: set[asyncio.Task[None]] = set()
@@ -77,12 +84,9 @@ class Pool:
             self._with_loop.__anext__().__await__().send(None)  # runs it up to its only yield
 
     def _session(self) -> aiohttp.ClientSession:
-        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
-        if self.settings.api_key_env:
-            headers["Authorization"] = f"Bearer {key_in(self.settings.api_key_env)}"
         return aiohttp.ClientSession(
             connector=self.connector,
-            headers=headers,
+            headers={"Content-Type": "application/json", "Accept-Encoding": "identity"},
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=self.settings.connect_seconds),
@@ -90,23 +94,19 @@ class Pool:
 
     async def ask(self, question: Question) -> Answered:
         """The first good answer. Raises ModelError."""
-        clock, began, attempt = self.clock, self.clock(), 0
+        clock, began, attempt, tried = self.clock, self.clock(), 0, set[Endpoint]()
         while True:
             attempt += 1
-            if self.closed:
-                raise ModelError(f"{', '.join(self._bases())}: the connections have been closed meanwhile")
-            endpoint = self._choose(question)
+            endpoint = self._choose(question, tried)
             result = await self._attempt(endpoint, question)
             if isinstance(result, bytes):
                 return Answered(result, endpoint.base, clock() - began, attempt)
-            await self._again(result, endpoint, question, attempt)
+            await self._again(result, endpoint, question, attempt, tried)
 
     async def _attempt(self, endpoint: Endpoint, question: Question) -> bytes | Failure:
         slots = endpoint.slots
-        if endpoint.limited or endpoint.quiet_until:
-            await endpoint.hold(question.tokens, self.clock)
-        if not slots.enter_now():
-            await slots.enter()
+        if endpoint.limited or endpoint.quiet_until or not slots.enter_now():
+            await endpoint.enter(question.tokens)
         call = self.deadlines.watch()
         try:
             body = await (self._whole if question.streamed is None else self._collected)(endpoint, question)
@@ -128,10 +128,18 @@ class Pool:
         endpoint.failed(failure, call.ends - self.settings.call_seconds, self.clock())
         return failure
 
+    def _request(self, endpoint: Endpoint, question: Question) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        key = self.key if endpoint.base in self.named else {}
+        return self.session.request(
+            question.method,
+            endpoint.url(question.path),
+            data=question.body,
+            headers={**key, **question.headers} if question.headers else key,
+            allow_redirects=False,
+        )
+
     async def _whole(self, endpoint: Endpoint, question: Question) -> bytes:
-        async with self.session.request(
-            question.method, endpoint.url(question.path), data=question.body, allow_redirects=False
-        ) as response:
+        async with self._request(endpoint, question) as response:
             if response.status >= 300:
                 await self._refuse(endpoint, question, response)
             length = response.content_length
@@ -152,10 +160,7 @@ class Pool:
         async with contextlib.AsyncExitStack() as stack:
             try:
                 async with asyncio.timeout(limit) as timer:
-                    asking = self.session.request(
-                        question.method, endpoint.url(question.path), data=question.body, allow_redirects=False
-                    )
-                    response = await stack.enter_async_context(asking)
+                    response = await stack.enter_async_context(self._request(endpoint, question))
                     if response.status >= 300:
                         await self._refuse(endpoint, question, response)
                     found = payloads_of(response.content.iter_any(), LARGEST)
@@ -172,53 +177,68 @@ class Pool:
     async def _refuse(self, endpoint: Endpoint, question: Question, response: aiohttp.ClientResponse) -> None:
         """Raise what the server says instead of an answer."""
         said = await _bounded(response, LARGEST >> 10)
-        env = self.settings.api_key_env
-        raise _Refused(refused(endpoint.base, question.path, response.status, response.headers, said, env))
+        env, named = self.settings.api_key_env, endpoint.base in self.named
+        raise _Refused(refused(endpoint.base, question.path, response.status, response.headers, said, env, named=named))
 
     def _too_slow(self) -> TimeoutError:
         return TimeoutError(f"no whole answer within {self.settings.call_seconds:g} s (call_seconds)")
 
-    async def _again(self, failure: Failure, endpoint: Endpoint, question: Question, attempt: int) -> None:
+    async def _again(
+        self, failure: Failure, endpoint: Endpoint, question: Question, attempt: int, tried: set[Endpoint]
+    ) -> None:
         """Get ready for the next attempt. Raises ModelError if there is none."""
         if failure.running and question.cancelled is not None:
             await _say_goodbye(question.cancelled, endpoint.base)
         retries = self.settings.retries if question.retries is None else question.retries
         if not failure.again or attempt > retries:
             raise failure.error(attempt)
-        if failure.down and not question.url and any(e.aside_until <= self.clock() for e in self.endpoints):
-            return  # another endpoint takes over at once
-        longest = min(FIRST_WAIT * 2.0 ** (attempt - 1), LONGEST_WAIT)
-        await asyncio.sleep(self.chance.uniform(0, longest) + min(failure.wait or 0.0, LONGEST_ASKED_FOR))
+        tried.add(endpoint)
+        another = not question.url and bool(self._well(tried))
+        if failure.down and another:
+            return  # it takes over at once
+        wait = self.chance.uniform(0, min(FIRST_WAIT * 2.0 ** (attempt - 1), LONGEST_WAIT))
+        if not another:
+            tried.clear()
+            wait += min(failure.wait or 0.0, LONGEST_ASKED_FOR)
+        await asyncio.sleep(wait)
 
-    def _choose(self, question: Question) -> Endpoint:
+    def _well(self, tried: Collection[Endpoint] = ()) -> list[Endpoint]:
+        now = self.clock()
+        return [e for e in self.endpoints if e.aside_until <= now and e.quiet_until <= now and e not in tried]
+
+    def _choose(self, question: Question, tried: Collection[Endpoint] = ()) -> Endpoint:
         """The endpoint named, or the one that the affinity falls on among those that are well, or the least busy one.
 
         Rendezvous hashing (Thaler and Ravishankar 1998): an endpoint that is set aside moves only its own requests.
+        `tried`: those that were too busy for this request just now.
         """
-        endpoints = self.endpoints
+        if self.closed:
+            raise ModelError(f"{', '.join(self._bases())}: the connections have been closed meanwhile")
         if question.url:
-            endpoints = [e for e in endpoints if e.base == question.url]
-            if not endpoints:
-                raise ModelError(f"{question.url}: not an endpoint of this model: {', '.join(self._bases())}")
-        if len(endpoints) == 1:
-            return endpoints[0]
-        now = self.clock()
-        well = [e for e in endpoints if e.aside_until <= now and e.quiet_until <= now] or endpoints
+            return self._named(question.url)
+        if len(self.endpoints) == 1:
+            return self.endpoints[0]
+        well = self._well(tried) or self._well() or self.endpoints
         if question.affinity:
             return max(well, key=lambda e: _rank(e.base, question.affinity))
         return min(well, key=lambda e: (e.slots.busy + len(e.slots.waiting), self.chance.random()))
+
+    def _named(self, url: str) -> Endpoint:
+        found = next((e for e in self.endpoints if e.base == url), None)
+        if found is None:
+            raise ModelError(f"{url}: not an endpoint of this model: {', '.join(self._bases())}")
+        return found
 
     def _bases(self) -> list[str]:
         return [endpoint.base for endpoint in self.endpoints]
 
     async def stream(self, question: Question) -> AsyncGenerator[bytes, None]:
         """The payloads of a streamed answer as they come."""
-        attempt, begun = 0, False
+        attempt, begun, tried = 0, False, set[Endpoint]()
         while True:
             attempt += 1
-            endpoint = self._choose(question)
-            await endpoint.hold(question.tokens, self.clock)
-            await endpoint.slots.enter()
+            endpoint = self._choose(question, tried)
+            await endpoint.enter(question.tokens)
             sent = self.clock()
             try:
                 async with contextlib.aclosing(self._streamed(endpoint, question)) as found:
@@ -238,7 +258,7 @@ class Pool:
             finally:
                 endpoint.slots.leave()
             endpoint.failed(failure, sent, self.clock())
-            await self._again(failure._replace(again=failure.again and not begun), endpoint, question, attempt)
+            await self._again(failure._replace(again=failure.again and not begun), endpoint, question, attempt, tried)
 
     async def _until(self, sent: float, found: AsyncGenerator[bytes, None]) -> bytes | None:
         """The next payload. A time limit of its own each: whoever iterates may be anywhere in between."""
@@ -252,14 +272,10 @@ class Pool:
 
     async def notify(self, path: str, body: bytes, url: str) -> bool:
         """Tell an endpoint something once, whatever comes of it; whether it was taken."""
-        endpoint = next((e for e in self.endpoints if e.base == url), None)
-        if endpoint is None:
-            raise ModelError(f"{url}: not an endpoint of this model: {', '.join(self._bases())}")
+        endpoint = self._named(url)
+        question = Question("POST", path, body, "", None, url, 0, 0)
         try:
-            async with (
-                asyncio.timeout(GOODBYE),
-                self.session.post(endpoint.url(path), data=body, allow_redirects=False) as response,
-            ):
+            async with asyncio.timeout(GOODBYE), self._request(endpoint, question) as response:
                 return response.status < 300
         except (aiohttp.ClientError, TimeoutError, ConnectionError):
             return False
@@ -270,17 +286,26 @@ class Pool:
             self.goodbyes.add(task)
             task.add_done_callback(self.goodbyes.discard)
 
-    async def close(self) -> None:
-        """Let aborts go out, and close all connections."""
+    async def farewell(self) -> None:
+        """Let aborts go out."""
         if self.goodbyes:
             await asyncio.wait(set(self.goodbyes))
-        self.closed = True
+
+    async def close(self) -> None:
+        """Let aborts go out, and close all connections."""
+        await self.farewell()
+        self._end()
         self.deadlines.close()
         await self._with_loop.aclose()
 
+    def _end(self) -> None:
+        self.closed = True
+        for endpoint in self.endpoints:
+            endpoint.left_by(self)
+
     def abandon(self) -> None:
         """Forget the connections of an event loop that has been closed without closing them."""
-        self.closed = True
+        self._end()
         with contextlib.suppress(StopIteration):
             next(self.session.close().__await__())  # has nothing to wait for, as there is no loop
 

@@ -3,11 +3,16 @@
 import msgspec
 import yarl
 
-__all__ = ["Settings", "base_url"]
+__all__ = ["Settings", "base_url", "origin"]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a model is reached. Nothing here changes what it answers, so none of it is part of an agent's identity."""
+    """How a model is reached. Nothing here changes what it answers, so none of it is part of an agent's identity.
+
+    An endpoint is a base URL: all models of a process (of an event loop, strictly) that name it share its limits
+    (`concurrency`, `adaptive`, `requests_per_minute`, `tokens_per_minute`). Where they differ, the lowest one holds as
+    long as the model that asks for it has connections open, and `adaptive` holds if anybody wants it.
+    """
 
     concurrency: int = 256
     """Requests in flight at one endpoint."""
@@ -23,7 +28,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     call_seconds: float = 600.0
     """The longest wait for the whole answer to one attempt."""
     api_key_env: str = ""
-    """The environment variable that holds the key."""
+    """The environment variable that holds the key. It is sent to the servers that are named, not to those they name."""
     cache: str = ""
     """A folder where answers at temperature 0 are kept."""
     prices: str = ""
@@ -61,3 +66,12 @@ def base_url(text: str) -> str:
     if url.scheme not in {"http", "https"} or not url.host or url.query_string or url.fragment:
         raise ValueError(f"{text!r}: a server's address is such as http://127.0.0.1:30000")
     return str(url).rstrip("/")
+
+
+def origin(url: str) -> str:
+    """Scheme, host and port of a base URL: who is meant by it.
+
+    >>> origin("http://host:30000/models/a")
+    'http://host:30000'
+    """
+    return str(yarl.URL(url).origin())

@@ -42,7 +42,7 @@ from arena.adapters.models.sglang_wire import (
     retryable,
     streamed,
 )
-from arena.adapters.models.transport import DEFAULTS, Settings, Transport
+from arena.adapters.models.transport import DEFAULTS, Cancelled, Settings, Transport
 from arena.adapters.models.weights import Fleet, Weights, post_json
 from arena.model import Completion, Feature, Message, ModelError, ModelInfo, Request, Sampling
 from arena.text import clean
@@ -91,11 +91,11 @@ class SGLang(Weights, Native):
         `session_id`: of `open_session`, for servers with --enable-session-radix-cache.
         """
         super().__init__()
+        if settings.prices and not model:
+            raise ValueError("prices: name the model in model=, so that its price can be found")
         self.transport = Transport.shared(urls.split(",") if isinstance(urls, str) else urls, settings)
         self.fleet = Fleet(self.transport, settings)
         self.settings = settings
-        if settings.prices and not model:
-            raise ValueError("prices: name the model in model=, so that its price can be found")
         self.price = price_of(settings, model)
         self.cache = Cache.at(settings.cache) if settings.cache else None
         self.model = model
@@ -106,7 +106,6 @@ class SGLang(Weights, Native):
         self.streams = settings.first_token_seconds is not None
         self._chance = Random()
         self._updates: tuple[str, ...] = ()
-        self._closed = False
 
     async def complete(self, request: Request) -> tuple[Completion, ...]:
         """The answers. Raises ModelError; ContextOverflow where they do not fit; ValueError for half a request.
@@ -162,15 +161,17 @@ class SGLang(Weights, Native):
 
         sent = post_json(body)
         if body.stream:
-            return await self._last_lines(body, sent, affinity, cancelled)
+            return await self._last_lines(body, sent, affinity, cancelled, tokens)
         answered = await self.transport.post("/generate", sent, affinity=affinity, cancelled=cancelled, tokens=tokens)
         return answers_of(answered.body, answered.url)
 
-    async def _last_lines(self, body: Generate, sent: bytes, affinity: str, cancelled: Any) -> list[Answer]:
+    async def _last_lines(
+        self, body: Generate, sent: bytes, affinity: str, cancelled: Cancelled, tokens: int
+    ) -> list[Answer]:
         """A line of a stream holds the answer up to there, so that the last one of each answer is kept, and read."""
         last: dict[int, bytes] = {}
         several = body.sampling_params.n > 1
-        stream = self.transport.stream("/generate", sent, affinity=affinity, cancelled=cancelled)
+        stream = self.transport.stream("/generate", sent, affinity=affinity, cancelled=cancelled, tokens=tokens)
         try:
             async with aclosing(stream) as lines:
                 async for line in lines:
@@ -223,8 +224,9 @@ class SGLang(Weights, Native):
         """What the servers are. Raises ModelError where one cannot be reached, lacks the model, or is another one's."""
         text = post_json({"prompt": PROBE_TEXT, "add_special_tokens": False})
         talk = post_json({"messages": list(map(template_message, PROBE_TALK)), "add_generation_prompt": True})
-        asked = [self.fleet.each(path) for path in ("/model_info", "/server_info", "/v1/models")]
-        asked += [self.fleet.each("/tokenize", body) for body in (text, talk)]
+        few = min(self.settings.retries, 1)  # nobody is playing yet: that it is down should be said soon
+        asked = [self.fleet.each(path, retries=few) for path in ("/model_info", "/server_info", "/v1/models")]
+        asked += [self.fleet.each("/tokenize", body, retries=few) for body in (text, talk)]
         await self.fleet.forget()
         told = await asyncio.gather(*asked)
         found = [facts_of(url, *[answers[url] for answers in told]) for url in told[0]]
@@ -264,7 +266,5 @@ class SGLang(Weights, Native):
 
     async def close(self) -> None:
         """Let aborts go out, and close the connections."""
-        if not self._closed:
-            self._closed = True
-            await self.transport.close()
-            await self.fleet.close()
+        await self.transport.close()
+        await self.fleet.close()

@@ -10,7 +10,8 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from arena.adapters.models.failures import one_line
-from arena.adapters.models.transport import Answered, Settings, Transport
+from arena.adapters.models.once import Once
+from arena.adapters.models.transport import Answered, Settings, Transport, base_url
 from arena.model import ModelError
 
 __all__ = ["Fleet", "Weights", "post_json"]
@@ -57,25 +58,26 @@ class Fleet:
         self.settings = settings
         self._behind: dict[str, tuple[str, ...]] = {}
         self._direct: Transport | None = None
+        self._finding = Once[Transport]()
 
-    async def behind(self, endpoint: str) -> tuple[str, ...]:
+    async def behind(self, endpoint: str, retries: int | None = None) -> tuple[str, ...]:
         """The servers behind one endpoint: itself, or a router's workers. Raises ModelError where it has none."""
         known = self._behind.get(endpoint)
         if known is None:
-            known = self._behind[endpoint] = await self._ask_behind(endpoint)
+            known = self._behind[endpoint] = await self._ask_behind(endpoint, retries)
         return known
 
-    async def _ask_behind(self, endpoint: str) -> tuple[str, ...]:
+    async def _ask_behind(self, endpoint: str, retries: int | None) -> tuple[str, ...]:
         try:
-            answered = await self.transport.get("/workers", url=endpoint)
+            answered = await self.transport.get("/workers", url=endpoint, retries=retries)
         except ModelError as error:
             if error.status in (404, 405):  # a server has no such path, only a router has
                 return (endpoint,)
             raise
         try:
-            urls = [worker.url.rstrip("/") for worker in msgspec.json.decode(answered.body, type=_Workers).workers]
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            what = f"{endpoint}: /workers is not a router's list of workers ({error})"
+            urls = [base_url(worker.url) for worker in msgspec.json.decode(answered.body, type=_Workers).workers]
+        except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+            what = f"{endpoint}: /workers is not a router's list of workers ({one_line(str(error))})"
             raise ModelError(f"{what}: is it an SGLang server, or its router?") from None
         if not urls:
             raise ModelError(f"{endpoint}: a router without workers: wait until they are up, or add one")
@@ -85,13 +87,17 @@ class Fleet:
         """Whether a router is in front of any server."""
         return any([await self.behind(endpoint) != (endpoint,) for endpoint in self.transport.urls])
 
-    async def direct(self) -> Transport:
-        """What asks the servers themselves."""
+    async def direct(self, retries: int | None = None) -> Transport:
+        """What asks the servers themselves. They do not get the key, unless they are at an origin that was named."""
         if self._direct is None:
-            found = await asyncio.gather(*[self.behind(endpoint) for endpoint in self.transport.urls])
-            urls = [url for behind in found for url in behind]
-            same = tuple(urls) == self.transport.urls
-            self._direct = self.transport if same else Transport.shared(urls, self.settings)
+            return await self._finding.result(lambda: self._find(retries))
+        return self._direct
+
+    async def _find(self, retries: int | None) -> Transport:
+        named = self.transport.urls
+        found = await asyncio.gather(*[self.behind(endpoint, retries) for endpoint in named])
+        urls = tuple([url for behind in found for url in behind])
+        self._direct = self.transport if urls == named else Transport.shared(urls, self.settings, named=named)
         return self._direct
 
     async def forget(self) -> None:
@@ -112,10 +118,15 @@ class Fleet:
             await self.forget()
             return await (await self.direct()).post(path, body)
 
-    async def each(self, path: str, body: bytes | None = None) -> dict[str, bytes]:
+    async def each(self, path: str, body: bytes | None = None, *, retries: int | None = None) -> dict[str, bytes]:
         """POST (or GET) at every server; the answers by server. Raises the first ModelError when all are done."""
-        direct = await self.direct()
-        asked = [direct.get(path, url=u) if body is None else direct.post(path, body, url=u) for u in direct.urls]
+        direct = await self.direct(retries)
+        asked = [
+            direct.get(path, url=u, retries=retries)
+            if body is None
+            else direct.post(path, body, url=u, retries=retries)
+            for u in direct.urls
+        ]
         answers = await asyncio.gather(*asked, return_exceptions=True)
         for answer in answers:
             if isinstance(answer, BaseException):

@@ -130,16 +130,26 @@ def test_sharing_is_by_endpoints_and_settings_and_ends_with_the_last_user() -> N
         async with serving(handler) as url:
             one = Transport.shared([url], Settings(input_price=1.0))
             two = Transport.shared([url + "/"], Settings(cache="folder"))
-            assert one is two
-            assert Transport.shared([url], Settings(concurrency=3)) is not one
-            await hello(one)
+            other = Transport.shared([url], Settings(retries=3))
+            for transport in (one, two, other):
+                await hello(transport)
             session = one._pool().session
+            assert two._pool().session is session
+            assert other._pool().session is not session
             await one.close()
+            await one.close()  # once more is no other's turn
             assert not session.closed
             await two.close()
             assert session.closed
+            assert not other._pool().session.closed
             await hello(two)  # and it can be used again
+            await hello(one)
+            session = one._pool().session
             await two.close()
+            assert not session.closed
+            await one.close()
+            assert session.closed
+            await other.close()
 
     asyncio.run(main())
 
