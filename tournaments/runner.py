@@ -338,6 +338,7 @@ class _Recorder:
         self.store, self.tally = store, tally
         self.queue: queue.SimpleQueue[tuple[Fixture, Episode] | None] = queue.SimpleQueue()
         self.error: Exception | None = None
+        self.looking = asyncio.Lock()
         self.thread = threading.Thread(target=self._work, name="recorder")
 
     def __enter__(self) -> Self:
@@ -355,6 +356,11 @@ class _Recorder:
         self.check()
         self.queue.put((fixture, episode))
         await asyncio.sleep(0)
+        if self.queue.qsize() > _WAITING:
+            async with self.looking:  # one looks for all: a thousand that do would leave the thread no time
+                await self._until_few_wait()
+
+    async def _until_few_wait(self) -> None:
         while self.queue.qsize() > _WAITING:
             self.check()
             if not self.thread.is_alive():
