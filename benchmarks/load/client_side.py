@@ -1,6 +1,10 @@
-"""The same calls made alone by the same client: `python -m benchmarks.load.client_side ROUTE URL ASKED CAP`."""
+"""The same calls made alone by the same client: `python -m benchmarks.load.client_side ROUTE URL ASKED CAP [YOUNG]`.
+
+`YOUNG`: objects until the garbage collector looks at the young ones, as the tournament runner sets it.
+"""
 
 import asyncio
+import gc
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,4 +51,6 @@ async def main(route: str, url: str, path: str, cap: int) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[5:]:
+        gc.set_threshold(int(sys.argv[5]), *gc.get_threshold()[1:])
     asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])))

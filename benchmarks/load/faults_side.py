@@ -19,7 +19,7 @@ __all__ = ["foreign", "main"]
 def main(route: str, url: str, matches: int, retries: int, call_seconds: float) -> None:
     """Print one measurement, and what is wrong with the records."""
     files(matches + 512)
-    asked = tournament(route, url, matches, concurrency=matches, retries=retries, call_seconds=call_seconds)
+    asked = tournament(route, url, matches, 5, concurrency=matches, retries=retries, call_seconds=call_seconds)
     tasks: list[str] = []
     before, meter = sockets(), Meter()
     with tempfile.TemporaryDirectory() as folder, Store.resume(Path(folder) / "run", asked) as store:

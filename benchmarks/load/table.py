@@ -18,8 +18,8 @@ def seats(route: str, url: str, **options: object) -> list[str]:
     return [f"{name}:{base}?model={model}{query}" for model in ("left", "right")]
 
 
-def tournament(route: str, url: str, matches: int, **options: object) -> Tournament:
-    """So many matches of those two, all at once."""
+def tournament(route: str, url: str, matches: int, voids: int = 0, **options: object) -> Tournament:
+    """So many matches of those two, all at once; a void one is played again `voids` times."""
     return parse(
         {
             "games": [known()],
@@ -27,6 +27,6 @@ def tournament(route: str, url: str, matches: int, **options: object) -> Tournam
             "blocks": max(matches // 2, 1),
             "concurrency": matches,
             "void_limit": 1.0,
-            "void_retries": 0,
+            "void_retries": voids,
         }
     )

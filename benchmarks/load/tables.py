@@ -15,6 +15,8 @@ __all__ = ["many", "peers", "turns"]
 MATCHES, MANY, FEW = 1024, 10_000, 8
 CAP = 1024
 """Requests in flight."""
+YOUNG = 100_000
+"""Objects until the garbage collector looks, in a tournament."""
 ROUNDS = 5
 _PEERS = ("verifiers", "inspect")
 Told = Sequence[dict[str, Any]]
@@ -27,12 +29,13 @@ def turns(seconds: float) -> list[Figure]:
 
 
 def _route(route: str, matches: int, rounds: int) -> list[Figure]:
-    ours, client, floor = _measured(route, matches, rounds)
+    ours, client, rare, floor = _measured(route, matches, rounds)
     speeds = Spread.of([mine / alone for mine, alone in zip(_of(ours, "rate"), _of(client, "rate"), strict=True)])
     peak = Spread.of(_of(ours, "megabytes"))
     work = f"{route}, {matches} matches"
     return [
         _over(f"{work}: CPU us a turn, over our client's calls alone", ours, client, 100.0),
+        _over(f"{work}: the same, its garbage collected as rarely", ours, rare),
         _over(f"{work}: CPU us a turn, over bare aiohttp", ours, floor),
         Figure(f"{work}: turns/s beside our client alone", "x", max(_of(ours, "rate")), max(_of(client, "rate")),
                speeds, 0.5),
@@ -40,13 +43,17 @@ def _route(route: str, matches: int, rounds: int) -> list[Figure]:
     ]  # fmt: skip
 
 
-def _measured(route: str, matches: int, rounds: int) -> tuple[Told, Told, Told]:
-    """Ours, the client's calls alone, bare aiohttp: they take turns, every other round backwards."""
+def _measured(route: str, matches: int, rounds: int) -> list[Told]:
+    """Ours, the client's calls alone, these with the runner's setting of the garbage collector, bare aiohttp.
+
+    They take turns, every other round backwards.
+    """
     with serving() as url, tempfile.TemporaryDirectory() as folder:
         side("record", route, url, folder, matches)
         sides = [
             ("arena", (route, url, matches, CAP)),
             ("client", (route, url, Path(folder) / "asked", CAP)),
+            ("client", (route, url, Path(folder) / "asked", CAP, YOUNG)),
             ("floor", (url, Path(folder) / "calls")),
         ]
         told: list[list[dict[str, Any]]] = [[] for _ in sides]
@@ -54,7 +61,7 @@ def _measured(route: str, matches: int, rounds: int) -> tuple[Told, Told, Told]:
             order = list(enumerate(sides))
             for at, (name, arguments) in reversed(order) if turn % 2 else order:
                 told[at].append(side(name, *arguments))
-    return told[0], told[1], told[2]
+    return [*told]
 
 
 def _of(told: Told, key: str) -> list[float]:
