@@ -171,9 +171,7 @@ def pictures() -> Cell:
 
 def models() -> Cell:
     """What the source has for language models."""
-    cell = language_models("arena")
-    no_client = "the record has fields for them; no client of Arena fills them yet"
-    return cell if "clients" in cell.text else cell._replace(note=no_client)
+    return language_models("arena")
 
 
 def install() -> Cell:
