@@ -205,14 +205,16 @@ class Model(ABC):
         return
 
 
-def logprob_kind(sampling: Sampling, constraint: Constraint | None) -> str:
+def logprob_kind(sampling: Sampling, constraint: Constraint | None, *, penalised: bool = False) -> str:
     """Of which distribution a server's log-probabilities are: "raw", or what it was changed by.
 
-    SGLang reports them after temperature (0 counts as 1) and constraint, and before top-p, top-k and min-p.
+    SGLang reports them after temperature (0 counts as 1), constraint and penalties of tokens that were there before
+    (`penalised`), and before top-p, top-k and min-p.
 
     >>> logprob_kind(Sampling(temperature=0.7), Constraint("regex", "yes|no"))
     'temperature=0.7,regex'
     """
     changed = [f"temperature={sampling.temperature:g}"] if sampling.temperature not in (0.0, 1.0) else []
     changed += [constraint.kind] if constraint is not None else []
+    changed += ["penalised"] if penalised else []
     return ",".join(changed) or "raw"

@@ -59,11 +59,12 @@ output_price: dollars per million tokens of the answer
 logprobs: whether log-probabilities are asked for
 prompt_ids: whether the server tells the tokens of the prompt it read
 lora_path: the name of a loaded LoRA adapter
-session_id: a session opened at the server
+session_id: a session you opened at the server, for an agent that plays one conversation
 extras: the kind of server, whose own fields are used: auto (it is asked), sglang, vllm, openai (standard fields
     only) or none (those that every server knows)
 max_tokens_field: max_tokens, or max_completion_tokens, which newer models of OpenAI demand
-extra: further fields of every request, as a JSON object
+extra: further fields of every request, as a JSON object; for sglang and engine chat_template_kwargs,
+    reasoning_effort, frequency_penalty, presence_penalty, repetition_penalty, cache_salt
 server_args: what sglang.Engine takes beside the path, as a JSON object
 """
 """What each option means, whichever of the agents has it."""

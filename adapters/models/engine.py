@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from arena.adapters.models.extra import Extra
 from arena.adapters.models.failures import one_line
 from arena.adapters.models.native import FEATURES, Native, rids_of, template_message
 from arena.adapters.models.sglang_info import PROBE_TALK, PROBE_TEXT, hash_of, shown
@@ -44,17 +45,23 @@ class Engine(Native):
     """
 
     def __init__(
-        self, path: str, *, logprobs: bool = True, lora_path: str = "", server_args: Mapping[str, Any] | None = None
+        self,
+        path: str,
+        *,
+        logprobs: bool = True,
+        lora_path: str = "",
+        extra: Mapping[str, Any] | None = None,
+        server_args: Mapping[str, Any] | None = None,
     ) -> None:
         """`path`: folder of the model. `server_args`: what `sglang.Engine` takes beside it, such as `dtype`.
 
-        Raises ValueError where SGLang is not installed.
+        `extra`: further fields, see `arena.adapters.models.extra`. Raises ValueError, also where there is no SGLang.
         """
         super().__init__()
         _check_installed()
         self.path = self.name = path
         self.features = FEATURES if logprobs else FEATURES - {"logprobs"}
-        self.logprobs, self.lora_path = logprobs, lora_path
+        self.logprobs, self.lora_path, self.extra = logprobs, lora_path, Extra.of(extra)
         self._given = dict(server_args or {})
         self.server_args = {"log_level": "error", **self._given}
         self._host: _Host | None = None
@@ -99,6 +106,7 @@ class Engine(Native):
                 tools=list(tools) or None,
                 add_generation_prompt=reply,
                 tokenize=False,
+                **self.extra.variables,
             )
         except (ValueError, TypeError, importlib.import_module("jinja2").TemplateError) as error:
             raise refused(str(error), self.name) from None

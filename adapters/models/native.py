@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from arena.adapters.models.extra import PLAIN, Extra
 from arena.adapters.models.prices import Price
 from arena.adapters.models.sglang_wire import Answer, Generate, completion, generate, scores, scoring
 from arena.model import Completion, Feature, Message, Model, Request, Scores
@@ -44,6 +45,7 @@ class Native(Model):
     """Have the server tell the prompt it read."""
     lora_path: str = ""
     session_id: str = ""
+    extra: Extra = PLAIN
     streams: bool = False
     price: Price | None = None
 
@@ -69,11 +71,13 @@ class Native(Model):
             lora_path=self.lora_path,
             session_id=self.session_id,
             stream=self.streams,
+            extra=self.extra,
         )
         began = time.perf_counter()
         answers = await self._ask(body, request.affinity, len(prompt) + request.n * request.sampling.max_tokens)
         seconds = time.perf_counter() - began
-        made = [completion(a, request, prompt, logprobs=self.logprobs, seconds=seconds) for a in answers]
+        told = {"logprobs": self.logprobs, "penalised": bool(self.extra.drawn)}
+        made = [completion(a, request, prompt, seconds=seconds, **told) for a in answers]
         for answer in made[1:]:
             answer.usage.update(_READ_ONCE)
         for answer in made if self.price is not None else ():
@@ -82,7 +86,8 @@ class Native(Model):
 
     def policy(self) -> dict[str, Any]:
         """See `Model.policy`."""
-        return {"lora_path": self.lora_path} if self.lora_path else {}
+        own: dict[str, Any] = {"extra": extra} if (extra := msgspec.to_builtins(self.extra)) else {}
+        return own | ({"lora_path": self.lora_path} if self.lora_path else {})
 
     def _priced(self, usage: dict[str, float]) -> None:
         if self.price is not None:
@@ -128,7 +133,9 @@ class Native(Model):
         return Scores(tuple([known[answer] for answer in wanted]), usage)
 
     def _named(self, body: Generate) -> Generate:
-        return msgspec.structs.replace(body, lora_path=self.lora_path) if self.lora_path else body
+        if not self.lora_path and not self.extra.cache_salt:
+            return body
+        return msgspec.structs.replace(body, lora_path=self.lora_path, cache_salt=self.extra.cache_salt)
 
 
 def rids_of(body: Generate) -> list[str]:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from arena.adapters.models.cache import Cache, question_key
+from arena.adapters.models.extra import penalised
 from arena.adapters.models.failures import OVERFLOW, one_line
 from arena.adapters.models.openai_answers import completions
 from arena.adapters.models.openai_dialects import DIALECTS, Dialect, Extras, body_of, cleaned, features_of
@@ -168,6 +169,7 @@ class OpenAICompatible(Model):
                     price=self.price,
                     logprobs=self.logprobs,
                     gaps=gaps,
+                    penalised=penalised(self.extra),
                 )
             except Broken as broken:
                 if attempt > min(UNREADABLE, self.settings.retries):

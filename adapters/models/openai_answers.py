@@ -34,8 +34,9 @@ def completions(
     price: Price | None,
     logprobs: bool,
     gaps: Sequence[str],
+    penalised: bool = False,
 ) -> list[Completion]:
-    """The answers, `n` at most. Raises Broken where there is none."""
+    """The answers, `n` at most. `penalised`: see `logprob_kind`. Raises Broken where there is none."""
     if not answer.choices:
         raise Broken("an answer without choices")
     choices = sorted(answer.choices, key=lambda choice: choice.index)[:n]
@@ -50,6 +51,7 @@ def completions(
             price=price,
             logprobs=logprobs,
             gaps=gaps,
+            penalised=penalised,
         )
         for place, choice in enumerate(choices)
     ]
@@ -66,6 +68,7 @@ def _completion(
     price: Price | None,
     logprobs: bool,
     gaps: Sequence[str],
+    penalised: bool,
 ) -> Completion:
     said = choice.message or choice.delta
     if said is None:
@@ -85,7 +88,7 @@ def _completion(
         tool_calls=calls,
         ids=ids,
         logprobs=probabilities,
-        logprob_kind=_kind(request, dialect) if probabilities else "",
+        logprob_kind=_kind(request, dialect, penalised=penalised) if probabilities else "",
         prompt_ids=tuple(prompt_ids),
         usage={**_usage(answer.usage, *share, len(ids), price), "seconds": seconds},
         weight_versions=_versions(answer, choice),
@@ -168,11 +171,11 @@ def _tokens(choice: Choice, missing: list[str], *, logprobs: bool) -> tuple[tupl
     return tuple(ids), kept
 
 
-def _kind(request: Request, dialect: Dialect) -> str:
-    """vLLM tells them before the temperature (its `raw_logprobs`, the default), but after a constraint."""
+def _kind(request: Request, dialect: Dialect, *, penalised: bool) -> str:
+    """vLLM tells them before temperature and penalties (its `raw_logprobs`, the default), but after a constraint."""
     if dialect.name == "vllm":
         return request.constraint.kind if request.constraint is not None else "raw"
-    return logprob_kind(request.sampling, request.constraint)
+    return logprob_kind(request.sampling, request.constraint, penalised=penalised)
 
 
 def _versions(answer: Answer, choice: Choice) -> tuple[tuple[int, str], ...]:

@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from arena.adapters.models.cache import Cache, question_key
+from arena.adapters.models.extra import Extra
 from arena.adapters.models.failures import one_line
 from arena.adapters.models.native import FEATURES, Native, rids_of, template_message
 from arena.adapters.models.openai_dialects import cleaned
@@ -83,14 +84,17 @@ class SGLang(Weights, Native):
         prompt_ids: bool = False,
         lora_path: str = "",
         session_id: str = "",
+        extra: Mapping[str, Any] | None = None,
     ) -> None:
         """`urls`: base URLs, as a list or with commas between. Raises ValueError.
 
         `model`: the name it must be served under ("": any). `logprobs`: ask for them. `prompt_ids`: have the server
         tell the prompt it read, token by token; makes answers long. `lora_path`: name of a loaded adapter.
-        `session_id`: of `open_session`, for servers with --enable-session-radix-cache.
+        `session_id`: of `open_session`, for servers with --enable-session-radix-cache; every request is part of it, so
+        that it is for one conversation. `extra`: further fields, see `arena.adapters.models.extra`.
         """
         super().__init__()
+        further = Extra.of(extra)
         if settings.prices and not model:
             raise ValueError("prices: name the model in model=, so that its price can be found")
         self.transport = Transport.shared(urls.split(",") if isinstance(urls, str) else urls, settings)
@@ -102,7 +106,7 @@ class SGLang(Weights, Native):
         self.name = model or self.transport.urls[0]
         self.features = FEATURES if logprobs else FEATURES - {"logprobs"}
         self.logprobs, self.prompt_ids = logprobs, prompt_ids
-        self.lora_path, self.session_id = lora_path, session_id
+        self.lora_path, self.session_id, self.extra = lora_path, session_id, further
         self.streams = settings.first_token_seconds is not None
         self._chance = Random()
         self._updates: tuple[str, ...] = ()
@@ -125,7 +129,7 @@ class SGLang(Weights, Native):
 
     def _identity(self) -> str:
         """What an answer at temperature 0 depends on beside the question. Weights others update are not noticed."""
-        asked = (self.logprobs, self.prompt_ids, self.lora_path, self._updates)
+        asked = (self.logprobs, self.prompt_ids, self.lora_path, self.extra, self._updates)
         return msgspec.json.encode(("sglang", self.transport.urls, self.model, *asked)).decode()
 
     async def update_weights(self, path: str, version: str, *, in_flight: bool = True, recompute: bool = False) -> None:
@@ -201,6 +205,7 @@ class SGLang(Weights, Native):
         asked: dict[str, Any] = {
             "messages": [template_message(message) for message in messages],
             "add_generation_prompt": reply,
+            **self.extra.asked,
         }
         if tools:
             asked["tools"] = list(tools)
@@ -223,7 +228,7 @@ class SGLang(Weights, Native):
     async def info(self) -> ModelInfo:
         """What the servers are. Raises ModelError where one cannot be reached, lacks the model, or is another one's."""
         text = post_json({"prompt": PROBE_TEXT, "add_special_tokens": False})
-        talk = post_json({"messages": list(map(template_message, PROBE_TALK)), "add_generation_prompt": True})
+        talk = post_json({"messages": list(map(template_message, PROBE_TALK)), "add_generation_prompt": True, **self.extra.asked})
         few = min(self.settings.retries, 1)  # nobody is playing yet: that it is down should be said soon
         asked = [self.fleet.each(path, retries=few) for path in ("/model_info", "/server_info", "/v1/models")]
         asked += [self.fleet.each("/tokenize", body, retries=few) for body in (text, talk)]

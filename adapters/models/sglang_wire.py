@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from arena.adapters.models.extra import PLAIN, Extra
 from arena.adapters.models.failures import AGAIN, OVERFLOW, one_line
 from arena.model import Completion, Constraint, ContextOverflow, Finish, ModelError, Request, Sampling, logprob_kind
 from arena.text import clean
@@ -53,6 +54,9 @@ class Params(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     regex: str = ""
     json_schema: str = ""
     ebnf: str = ""
+    frequency_penalty: float = 0.0
+    presence_penalty: float = 0.0
+    repetition_penalty: float = 1.0
 
 
 class Generate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -72,6 +76,7 @@ class Generate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     lora_path: str = ""
     session_id: str = ""
     priority: int | None = None
+    cache_salt: str = ""
 
 
 class FinishReason(msgspec.Struct, frozen=True):
@@ -146,7 +151,7 @@ def params(
     (`no_stop_trim`), but that would keep an end-of-turn token in the text too, where specials are kept: then the server
     trims both, and `completion` puts the stop text back.
     """
-    bound = {} if constraint is None else {constraint.kind: clean(constraint.text)}
+    bound: dict[str, Any] = {} if constraint is None else {constraint.kind: clean(constraint.text)}
     return Params(
         max_new_tokens=sampling.max_tokens,
         temperature=sampling.temperature,
@@ -173,11 +178,13 @@ def generate(
     lora_path: str = "",
     session_id: str = "",
     stream: bool = False,
+    extra: Extra = PLAIN,
 ) -> Generate:
     """The body that asks a request whose prompt are these tokens."""
+    drawn = params(request.sampling, request.constraint, request.n, special=bool(request.tools))
     return Generate(
         input_ids=prompt,
-        sampling_params=params(request.sampling, request.constraint, request.n, special=bool(request.tools)),
+        sampling_params=drawn if extra is PLAIN else msgspec.structs.replace(drawn, **extra.drawn),
         rid=rid,
         return_logprob=logprobs,
         return_prompt_token_ids=prompt_ids,
@@ -185,6 +192,7 @@ def generate(
         session_id=session_id,
         stream=stream,
         priority=request.priority,
+        cache_salt=extra.cache_salt,
     )
 
 
@@ -287,7 +295,13 @@ def refused(words: str, server: str) -> ModelError:
 
 
 def completion(
-    answer: Answer, request: Request, prompt: tuple[int, ...], *, logprobs: bool, seconds: float
+    answer: Answer,
+    request: Request,
+    prompt: tuple[int, ...],
+    *,
+    logprobs: bool,
+    seconds: float,
+    penalised: bool = False,
 ) -> Completion:
     """The answer to a request whose prompt were these tokens; what was asked for and is missing is in `gaps`."""
     meta, gaps = answer.meta_info, list[str]()
@@ -300,7 +314,7 @@ def completion(
         reason="" if finish.type in ENDS else one_line(finish.message or finish.type),
         ids=ids,
         logprobs=probabilities,
-        logprob_kind=logprob_kind(request.sampling, request.constraint) if probabilities else "",
+        logprob_kind=(logprob_kind(request.sampling, request.constraint, penalised=penalised) if probabilities else ""),
         prompt_ids=tuple(answer.prompt_token_ids or ()),
         usage={
             "prompt_tokens": meta.prompt_tokens,

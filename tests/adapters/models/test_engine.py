@@ -35,8 +35,11 @@ class Tokenizer:
 
     seen: list[Any]
 
-    def apply_chat_template(self, messages: Any, *, tools: Any, add_generation_prompt: bool, tokenize: bool) -> str:
+    def apply_chat_template(
+        self, messages: Any, *, tools: Any, add_generation_prompt: bool, tokenize: bool, **variables: Any
+    ) -> str:
         assert tokenize is False
+        self.variables = variables
         if messages[0]["content"] == "bad":
             raise ValueError("Conversation roles must alternate")
         self.seen = [messages, tools]
@@ -202,6 +205,18 @@ def test_messages_go_through_the_template() -> None:
 def test_what_it_refuses(request_: Request, kind: type[ModelError], words: str) -> None:
     with pytest.raises(kind, match=words):
         asked(request_)
+
+
+def test_further_fields_go_where_they_belong() -> None:
+    extra = {"chat_template_kwargs": {"enable_thinking": False}, "presence_penalty": 0.5, "cache_salt": "a"}
+    answer, sent, engine = asked(Request(HI), extra=extra)
+    assert (sent["sampling_params"]["presence_penalty"], sent["cache_salt"]) == (0.5, "a")
+    assert answer.logprob_kind == "penalised"
+    assert engine.tokenizer_manager.tokenizer.variables == {"enable_thinking": False}
+    assert Engine("/model", extra=extra, server_args={"dtype": "auto"}).policy() == {
+        "extra": extra,
+        "server_args": {"dtype": "auto"},
+    }
 
 
 def test_a_model_that_cannot_be_loaded() -> None:

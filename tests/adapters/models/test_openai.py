@@ -214,6 +214,14 @@ def test_newer_models_want_another_field_for_the_length_and_further_fields_are_p
     assert "max_tokens" not in sent(fake)
 
 
+@pytest.mark.parametrize(("dialect", "kind"), [("sglang", "penalised"), ("vllm", "raw")])
+def test_penalties_change_what_log_probabilities_are_of(dialect: Dialect, kind: str) -> None:
+    (answer,) = completed(HELLO, FakeSGLang(dialect=dialect), extra={"presence_penalty": 0.5})
+    assert answer.logprob_kind == kind
+    (answer,) = completed(HELLO, FakeSGLang(dialect=dialect), extra={"presence_penalty": 0})
+    assert answer.logprob_kind == "raw"
+
+
 def test_half_characters_are_replaced() -> None:
     fake = FakeSGLang(dialect="openai")
     completed(Request((Message("user", "a\ud800b"),)), fake)

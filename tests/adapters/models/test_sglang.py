@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -147,6 +148,40 @@ def test_options_reach_the_server() -> None:
         assert "logprobs" not in model.features
 
     play(work, logprobs=False, prompt_ids=True, session_id="s")
+
+
+THINK_LESS = {"chat_template_kwargs": {"enable_thinking": False}, "reasoning_effort": "low"}
+
+
+def test_further_fields_go_where_they_belong() -> None:
+    async def work(model: SGLang, server: FakeSGLang) -> None:
+        await model.info()
+        (answer,) = await model.complete(Request(messages=HI, sampling=Sampling(temperature=0.5)))
+        prompt = await model.render(HI)
+        await model.score(prompt, [(30,)])
+        talks = [body for body in sent(server, "/tokenize") if "messages" in body]
+        assert [{name: body[name] for name in THINK_LESS} for body in talks] == [THINK_LESS] * 3
+        asked, scored = sent(server)
+        assert asked["sampling_params"]["repetition_penalty"] == 1.1
+        assert asked["cache_salt"] == scored["cache_salt"] == "a"
+        assert "repetition_penalty" not in scored["sampling_params"]  # what is scored is raw
+        assert answer.logprob_kind == "temperature=0.5,penalised"
+        assert model.policy() == {"extra": {**THINK_LESS, "repetition_penalty": 1.1, "cache_salt": "a"}}
+
+    play(work, extra={**THINK_LESS, "repetition_penalty": 1.1, "cache_salt": "a"})
+
+
+@pytest.mark.parametrize(
+    ("extra", "wrong"),
+    [
+        ({"enable_thinking": False}, "unknown field `enable_thinking`; allowed are chat_template_kwargs, "),
+        ({"frequency_penalty": 3}, "<= 2.0"),
+        ({"repetition_penalty": 0}, "> 0"),
+    ],
+)
+def test_further_fields_that_are_none(extra: dict[str, Any], wrong: str) -> None:
+    with pytest.raises(ValueError, match=f"^extra: .*{wrong}"):
+        SGLang("http://127.0.0.1:1", extra=extra)
 
 
 def test_an_adapter_that_is_not_loaded_is_an_error_in_the_servers_words() -> None:
