@@ -21,6 +21,8 @@ from arena.model import Sampling
 from arena.referee import Referee
 from arena.registry import agent_call, load_agent, make_agent, make_game
 from arena.text import quote
+from arena.tools.codec import CODECS
+from arena.tools.codec import Call as ToolCall
 from arena.tournaments.identity import identity
 from tests.fakes import tokenizer
 from tests.fakes.engine import Asked
@@ -262,24 +264,42 @@ def test_a_template_that_strips_thoughts_does_not_touch_what_was_sampled() -> No
     assert all(b.extends > a.extends for a, b in pairwise(recorded))
 
 
-def test_hermes_tools_over_http() -> None:
+@pytest.mark.parametrize("family", ["hermes", "llama", "pythonic", "mistral", "mistral-v13"])
+def test_tools_over_http(family: str) -> None:
+    called = CODECS[family].write([ToolCall("add", {"a": 2, "b": 3})])
+
     def calling(prompt: str, asked: Asked) -> str:
-        if "-> 5" in prompt:
-            return "Final answer: 5"
-        return '<tool_call>\n{"name": "add", "arguments": {"a": 2, "b": 3}}\n</tool_call>'
+        return "Final answer: 5" if "-> 5" in prompt else called
 
     async def work(server: FakeSGLang) -> Episode:
-        agent = make_agent(f"sglang:{server.url}?tools=hermes")
+        agent = make_agent(f"sglang:{server.url}?tools={family}")
         episode = await played(agent, "CalculatorTask-v0", ())
-        prompt = [each.body["input_ids"] for each in server.requests if each.route == "/generate"][-1]
-        text = tokenizer.decode(prompt, skip_special_tokens=False)
+        asked = [each.body for each in server.requests if each.route == "/generate"]
+        # The marks of a call are special tokens of some models: they must not be taken out of its text.
+        assert {body["sampling_params"]["skip_special_tokens"] for body in asked} == {False}
+        text = tokenizer.decode(asked[-1]["input_ids"], skip_special_tokens=False)
         assert text.startswith("<|im_start|>system\n# Tools")
+        assert f"<|im_start|>assistant\n{called}<|im_end|>\n<|im_start|>user\n<tool_response>\n" in text
         assert "<tool_response>\nYou called add(a=2, b=3) -> 5\n\nA depot" in text
         return episode
 
     episode: Episode = over_http(work, FakeSGLang(calling))
     assert json.loads(str(episode.turns[0].action)) == {"name": "add", "arguments": {"a": 2, "b": 3}}
+    assert calls(episode)[0].received == called
+    assert episode.turns[1].action == "Final answer: 5"
     assert episode.gaps == ()
+
+
+@pytest.mark.parametrize("mark", ["<|tool|>", "<|a|>"])
+def test_marks_of_a_call_that_are_special_tokens_arrive(mark: str) -> None:
+    def calling(prompt: str, asked: Asked) -> str:
+        return f"{mark}Final answer: 5"
+
+    async def work(server: FakeSGLang) -> Episode:
+        return await played(make_agent(f"sglang:{server.url}?tools=hermes"), "CalculatorTask-v0", ())
+
+    episode: Episode = over_http(work, FakeSGLang(calling))
+    assert calls(episode)[0].received == f"{mark}Final answer: 5"
 
 
 def test_a_small_context_is_found_at_preflight_and_overflows_by_the_rule() -> None:
