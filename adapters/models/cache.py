@@ -16,7 +16,7 @@ import msgspec
 
 from arena.model import Completion, ModelError, Request
 
-__all__ = ["Cache", "question_key"]
+__all__ = ["Cache", "Held", "question_key"]
 
 FILE = "answers.jsonl"
 
@@ -98,6 +98,22 @@ class Cache:
                     continue  # empty, or cut by a crash
                 known[record.key] = bytes(record.answers)
         return known
+
+
+class Held(msgspec.Struct, frozen=True):
+    """What is served at a model's endpoints, as far as it says so: tomorrow they may serve something else."""
+
+    names: list[tuple[str, ...]]
+    """What each server calls the model."""
+    tokens: list[tuple[str, ...]] = []
+    """By what its tokenizer and chat template are known."""
+    versions: list[str] = []
+    """Of its weights."""
+
+    def gave(self, answers: Sequence[Completion]) -> bool:
+        """Whether the answers are of these weights, as far as they say."""
+        told = {version for answer in answers for _, version in answer.weight_versions}
+        return not any(self.versions) or told <= set(self.versions)
 
 
 def question_key(identity: str, request: Request) -> str | None:

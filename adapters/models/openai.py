@@ -15,15 +15,17 @@ from typing import Any, Literal
 
 import msgspec
 
-from arena.adapters.models.cache import Cache, question_key
+from arena.adapters.models.cache import Cache, Held, question_key
 from arena.adapters.models.extra import penalised
 from arena.adapters.models.failures import OVERFLOW, one_line
+from arena.adapters.models.once import Once
 from arena.adapters.models.openai_answers import completions
 from arena.adapters.models.openai_dialects import DIALECTS, Dialect, Extras, body_of, cleaned, features_of
 from arena.adapters.models.openai_wire import Answer, Broken, assembled, read
 from arena.adapters.models.prices import price_of
 from arena.adapters.models.transport import DEFAULTS, Answered, Settings, Transport, base_url
 from arena.model import Completion, ContextOverflow, Feature, Model, ModelError, ModelInfo, Request
+from arena.text import clean
 
 __all__ = ["OpenAICompatible"]
 
@@ -102,16 +104,19 @@ class OpenAICompatible(Model):
         self._settling: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
         self._ids = map("{}-{}".format, itertools.repeat(os.urandom(8).hex()), itertools.count())
         self._chance = Random()
+        self._held: Held | None = None
+        self._asking = Once[Held]()
 
     async def complete(self, request: Request) -> tuple[Completion, ...]:
         """The answers. Raises ModelError; ContextOverflow where they do not fit."""
         if request.prompt_ids or not request.messages:
             raise ModelError(f"{self.name}: chat completions take messages, not tokens")
         dialect = self.dialect if self.dialect is not None and self.model else await self._settled()
-        key = None
-        if self.cache is not None:
+        key, held = None, None
+        if self.cache is not None and request.sampling.temperature == 0:
             request = cleaned(request)
-            key = question_key(self._identity(dialect), request)
+            held = self._held or await self._asking.result(self._look)
+            key = question_key(self._identity(dialect, held), request)
             known = self.cache.get(key) if key is not None else None
             if known is not None:
                 return known
@@ -119,13 +124,23 @@ class OpenAICompatible(Model):
             answers = await self._answers(request, dialect)
         except UnicodeEncodeError:  # half a character, which is rare, and slow to look for
             answers = await self._answers(cleaned(request), dialect)
-        if self.cache is not None and key is not None:
-            self.cache.put(key, answers)
+        if self.cache is not None and key is not None and held is not None:
+            if held.gave(answers):
+                self.cache.put(key, answers)
+            else:
+                self._held = None  # the weights have been updated
         return tuple(answers)
 
-    def _identity(self, dialect: Dialect) -> str:
+    async def _look(self) -> Held:
+        """SGLang takes any name for the model, and tells which one it has."""
+        dialect = await self._settled()
+        told = await self._tells("/model_info") if dialect.name == "sglang" else None
+        self._held = Held([(self.model, (told and told.model_path) or "")], versions=_version(told))
+        return self._held
+
+    def _identity(self, dialect: Dialect, held: Held) -> str:
         parts = [*self.transport.urls, self.model, dialect.name, self.max_tokens_field, str(self.logprobs)]
-        return msgspec.json.encode([*parts, self.extra], order="deterministic").decode()
+        return msgspec.json.encode([*parts, held, self.extra], order="deterministic").decode()
 
     async def _answers(self, request: Request, dialect: Dialect) -> list[Completion]:
         """All that are wanted. A server that gives fewer at a time is asked for the others one by one."""
@@ -216,6 +231,7 @@ class OpenAICompatible(Model):
 
     async def info(self) -> ModelInfo:
         """What the server is. Raises ModelError where it cannot be reached, or does not have the model."""
+        self._held = None
         cards = self._cards = await self._listed()
         if cards is None:
             await self._check_route()
@@ -272,7 +288,7 @@ class OpenAICompatible(Model):
     async def _listed(self) -> list[_Card] | None:
         """The models of the server, None where it does not list them."""
         try:
-            answered = await self.transport.get(f"{V1}/models", retries=1)
+            answered = await self.transport.get(f"{V1}/models", retries=min(self.settings.retries, 1))
             return msgspec.json.decode(answered.body, type=_Cards, strict=False).data
         except ModelError as error:
             if error.status not in {404, 405}:
@@ -309,7 +325,7 @@ class OpenAICompatible(Model):
     async def _tells(self, path: str) -> _Told | None:
         """What the server says there, None where it does not know the route."""
         try:
-            answered = await self.transport.get(path, retries=1)
+            answered = await self.transport.get(path, retries=min(self.settings.retries, 1))
             return msgspec.json.decode(answered.body, type=_Told, strict=False)
         except ModelError as error:
             if not 300 <= error.status < 500:
@@ -322,6 +338,10 @@ class OpenAICompatible(Model):
         near = difflib.get_close_matches(self.model, [card.id for card in cards], 1, 0.5)
         guess = f"did you mean {one_line(near[0])}? " if near else ""
         return f"{self.transport.urls[0]} has no model {self.model}: {guess}{_names(cards)}"
+
+
+def _version(told: _Told | None) -> list[str]:
+    return [] if told is None or told.weight_version is None else [clean(str(told.weight_version))]
 
 
 def _names(cards: Sequence[_Card] | None) -> str:

@@ -26,13 +26,22 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from arena.adapters.models.cache import Cache, question_key
+from arena.adapters.models.cache import Cache, Held, question_key
 from arena.adapters.models.extra import Extra
 from arena.adapters.models.failures import one_line
 from arena.adapters.models.native import FEATURES, Native, rids_of, template_message
+from arena.adapters.models.once import Once
 from arena.adapters.models.openai_dialects import cleaned
 from arena.adapters.models.prices import price_of
-from arena.adapters.models.sglang_info import CANARIES, PROBE_TALK, PROBE_TEXT, facts_of, info_of, without_grammar
+from arena.adapters.models.sglang_info import (
+    CANARIES,
+    PROBE_TALK,
+    PROBE_TEXT,
+    Facts,
+    facts_of,
+    info_of,
+    without_grammar,
+)
 from arena.adapters.models.sglang_wire import (
     Answer,
     Failure,
@@ -110,6 +119,8 @@ class SGLang(Weights, Native):
         self.streams = settings.first_token_seconds is not None
         self._chance = Random()
         self._updates: tuple[str, ...] = ()
+        self._held: Held | None = None
+        self._asking = Once[Held]()
 
     async def complete(self, request: Request) -> tuple[Completion, ...]:
         """The answers. Raises ModelError; ContextOverflow where they do not fit; ValueError for half a request.
@@ -119,23 +130,35 @@ class SGLang(Weights, Native):
         if self.cache is None:
             return await super().complete(request)
         request = cleaned(request)
-        key = question_key(self._identity(), request)
+        if request.sampling.temperature != 0:
+            return await super().complete(request)
+        held = self._held or await self._asking.result(self._look)
+        key = question_key(self._identity(held), request)
         known = self.cache.get(key) if key is not None else None
         if known is None:
             known = await super().complete(request)
-            if key is not None:
+            if key is not None and self._held is held and held.gave(known):
                 self.cache.put(key, known)
+            elif self._held is held:
+                self._held = None  # somebody has updated the weights
         return known
 
-    def _identity(self) -> str:
-        """What an answer at temperature 0 depends on beside the question. Weights others update are not noticed."""
+    async def _look(self) -> Held:
+        self._held = _held(await self._facts())
+        return self._held
+
+    def _identity(self, held: Held) -> str:
+        """What an answer at temperature 0 depends on beside the question."""
         asked = (self.logprobs, self.prompt_ids, self.lora_path, self.extra, self._updates)
-        return msgspec.json.encode(("sglang", self.transport.urls, self.model, *asked)).decode()
+        return msgspec.json.encode(("sglang", self.transport.urls, self.model, held, *asked)).decode()
 
     async def update_weights(self, path: str, version: str, *, in_flight: bool = True, recompute: bool = False) -> None:
         """See `Weights.update_weights`."""
-        self._updates = (path, version)
-        await super().update_weights(path, version, in_flight=in_flight, recompute=recompute)
+        self._updates, self._held = (path, version), None
+        try:
+            await super().update_weights(path, version, in_flight=in_flight, recompute=recompute)
+        finally:
+            self._held = None
 
     async def _ask(self, body: Generate, affinity: str, tokens: int) -> list[Answer]:
         """The answers to a request, asked again while the server says "later"."""
@@ -227,18 +250,24 @@ class SGLang(Weights, Native):
 
     async def info(self) -> ModelInfo:
         """What the servers are. Raises ModelError where one cannot be reached, lacks the model, or is another one's."""
-        text = post_json({"prompt": PROBE_TEXT, "add_special_tokens": False})
-        talk = post_json({"messages": list(map(template_message, PROBE_TALK)), "add_generation_prompt": True, **self.extra.asked})
         few = min(self.settings.retries, 1)  # nobody is playing yet: that it is down should be said soon
-        asked = [self.fleet.each(path, retries=few) for path in ("/model_info", "/server_info", "/v1/models")]
-        asked += [self.fleet.each("/tokenize", body, retries=few) for body in (text, talk)]
         await self.fleet.forget()
-        told = await asyncio.gather(*asked)
-        found = [facts_of(url, *[answers[url] for answers in told]) for url in told[0]]
+        found = await self._facts(few)
+        self._held = _held(found)
         routed = await self.fleet.routed()
         lost = await self._lost_constraints() if routed else without_grammar(found)
         features = sorted(self.features - lost)
         return info_of(found, self.model, self.lora_path, ", ".join(self.transport.urls), features, routed=routed)
+
+    async def _facts(self, retries: int | None = None) -> list[Facts]:
+        text = post_json({"prompt": PROBE_TEXT, "add_special_tokens": False})
+        talk = post_json(
+            {"messages": list(map(template_message, PROBE_TALK)), "add_generation_prompt": True, **self.extra.asked}
+        )
+        asked = [self.fleet.each(path, retries=retries) for path in ("/model_info", "/server_info", "/v1/models")]
+        asked += [self.fleet.each("/tokenize", body, retries=retries) for body in (text, talk)]
+        told = await asyncio.gather(*asked)
+        return [facts_of(url, *[answers[url] for answers in told]) for url in told[0]]
 
     async def _lost_constraints(self) -> set[Feature]:
         """The constraints that do not arrive, or that the server does not know."""
@@ -273,3 +302,11 @@ class SGLang(Weights, Native):
         """Let aborts go out, and close the connections."""
         await self.transport.close()
         await self.fleet.close()
+
+
+def _held(found: Sequence[Facts]) -> Held:
+    return Held(
+        names=[facts.names for facts in found],
+        tokens=[(facts.tokenizer_hash, facts.template_hash) for facts in found],
+        versions=[facts.weight_version for facts in found],
+    )

@@ -142,7 +142,7 @@ def info_of(
             raise ModelError(f"{facts.url} and {first.url} write tokens differently: name endpoints of one model only")
     details = first.shown | ({"servers": ", ".join(facts.url for facts in found)} if len(found) > 1 or routed else {})
     return ModelInfo(
-        model=model or (first.names[0] if first.names else ""),
+        model=model or (one_line(first.names[0]) if first.names else ""),
         server=f"SGLang {first.version}" + (" behind a router" if routed else ""),
         url=endpoints,
         context=min(facts.context for facts in found),

@@ -383,17 +383,6 @@ def test_the_prompt_of_several_answers_counts_once() -> None:
     play(work, settings=Settings(input_price=2, output_price=8))
 
 
-def test_a_model_is_closed_once() -> None:
-    async def work(model: SGLang, server: FakeSGLang) -> None:
-        other = SGLang(server.url, settings=FAST)
-        assert await other.complete(Request(messages=HI))
-        await other.close()
-        await other.close()
-        assert await model.complete(Request(messages=HI))
-
-    play(work)
-
-
 def test_scores_are_the_raw_log_probabilities() -> None:
     async def work(model: SGLang, server: FakeSGLang) -> None:
         prompt = await model.render(HI)
