@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
+from arena.model import ModelError
+
 __all__ = ["Once"]
 
 Result = TypeVar("Result")
@@ -22,7 +24,20 @@ class Once(Generic[Result]):
         if task is None:
             task = self._tasks[loop] = loop.create_task(work())
             task.add_done_callback(self._done)
-        return await asyncio.shield(task)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            asker = asyncio.current_task()
+            if task.cancelled() and asker is not None and not asker.cancelling():
+                raise ModelError("the model has been closed meanwhile") from None
+            raise
+
+    async def stop(self) -> None:
+        """End the work of the running event loop; whoever waits for it gets a ModelError."""
+        task = self._tasks.get(asyncio.get_running_loop())
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
 
     def _done(self, task: "asyncio.Task[Result]") -> None:
         self._tasks.pop(task.get_loop(), None)

@@ -252,6 +252,7 @@ class OpenAICompatible(Model):
 
     async def close(self) -> None:
         """Let go of the connections."""
+        await self._asking.stop()
         await self.transport.close()
 
     def _speaks(self, dialect: Dialect) -> None:

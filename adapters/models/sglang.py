@@ -300,6 +300,7 @@ class SGLang(Weights, Native):
 
     async def close(self) -> None:
         """Let aborts go out, and close the connections."""
+        await self._asking.stop()
         await self.transport.close()
         await self.fleet.close()
 

@@ -143,6 +143,7 @@ class Fleet:
 
     async def close(self) -> None:
         """Close the connections to workers; the endpoints' belong to the model."""
+        await self._finding.stop()
         await self.forget()
 
 

@@ -146,3 +146,40 @@ def test_work_is_done_once_for_all_who_wait_and_again_after_an_error() -> None:
         assert list(await asyncio.gather(once.result(work), once.result(work))) == [2, 2]
 
     asyncio.run(main())
+
+
+def test_work_that_is_stopped_is_an_error_for_those_who_wait() -> None:
+    async def main() -> None:
+        once = Once[None]()
+        waiting = [asyncio.create_task(once.result(lambda: asyncio.sleep(60))) for _ in range(2)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        await once.stop()
+        await once.stop()
+        ends = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [type(end) for end in ends] == [asyncio.CancelledError, ModelError]
+
+    asyncio.run(main())
+
+
+def test_a_model_closed_while_its_router_is_slow_opens_nothing_afterwards() -> None:
+    async def main() -> None:
+        async with FakeSGLang() as worker:
+            release = asyncio.Event()
+
+            async def router(request: web.Request) -> web.StreamResponse:
+                await release.wait()
+                return web.json_response({"workers": [{"url": worker.url}]})
+
+            async with serving(router) as url:
+                model = SGLang(url, settings=QUICK)
+                asking = asyncio.create_task(model.encode(["a"]))
+                await asyncio.sleep(0.05)
+                await model.close()
+                release.set()
+                with pytest.raises(ModelError, match="closed meanwhile"):
+                    await asking
+                await asyncio.sleep(0.02)
+                assert worker.connections == 0
+
+    asyncio.run(main())
