@@ -106,9 +106,12 @@ def test_nothing_is_left_when_a_model_behind_a_router_is_closed() -> None:
 def test_a_model_that_is_used_again_is_closed_again_and_others_are_not() -> None:
     async def main() -> None:
         async with FakeSGLang() as server:
-            model, other = SGLang(server.url), SGLang(server.url)
-            await model.complete(SHORT)
-            await model.close()
+            model = SGLang(server.url)
+            for _ in range(2):
+                await model.complete(SHORT)
+                await model.close()
+                await closed(server)
+            other = SGLang(server.url)
             await model.complete(SHORT)
             await other.complete(SHORT)
             await model.close()
@@ -123,10 +126,9 @@ def test_a_model_that_is_used_again_is_closed_again_and_others_are_not() -> None
 def test_a_model_that_could_not_be_made_keeps_no_connection_open() -> None:
     async def main() -> None:
         async with FakeSGLang() as server:
-            settings = Settings(prices="prices.toml")
-            with pytest.raises(ValueError, match="name the model"):
-                SGLang(server.url, settings=settings)
             model = SGLang(server.url)
+            with pytest.raises(ValueError, match="name the model"):
+                SGLang(server.url, settings=Settings(prices="prices.toml"))
             await model.complete(SHORT)
             await model.close()
             await closed(server)
