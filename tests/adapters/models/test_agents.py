@@ -4,15 +4,14 @@ import asyncio
 import inspect
 import json
 import re
-from collections.abc import Callable, Coroutine
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from arena.adapters.models.agents import OpenAIAgent, SGLangAgent
+from arena.adapters.models.agents import SGLangAgent
 from arena.adapters.models.settings import Settings
-from arena.agent import Agent, AgentError, Call, Reply
+from arena.agent import Agent, AgentError, Reply
 from arena.agents.prompting import Prompting
 from arena.cli.catalogue import meanings
 from arena.episode import Episode, prompts, replay, validate
@@ -24,14 +23,13 @@ from arena.text import quote
 from arena.tools.codec import CODECS
 from arena.tools.codec import Call as ToolCall
 from arena.tournaments.identity import identity
+from tests.adapters.models.matches import RETRY, calls, first_legal, over_http, played
 from tests.fakes import tokenizer
 from tests.fakes.engine import Asked
 from tests.fakes.server import FakeSGLang
 from tests.fakes.template import Template
 
 NAMES = ["sglang", "openai", "engine"]
-RETRY = Referee(retries=2, illegal="random")
-LEGAL = re.compile(r"Legal actions: ([^,<\n]+)")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -149,38 +147,6 @@ def test_a_stream_without_tokens_is_nothing_to_train_on() -> None:
     episode: Episode = over_http(work)
     assert not any(call.completion_ids for call in calls(episode))
     assert not episode.seats[0].policy.trainable
-
-
-def first_legal(prompt: str, asked: Asked) -> str:
-    """Thinks, then takes the first action that the prompt lists last."""
-    if asked.constraint is not None:
-        return str(asked.constraint.pick(asked.random))
-    return f"Let me think about it. <answer>{LEGAL.findall(prompt)[-1]}</answer>"
-
-
-def over_http(work: Callable[[FakeSGLang], Coroutine[Any, Any, Any]], fake: FakeSGLang | None = None) -> Any:
-    """What `work` gives with a server; no request of ours broke SGLang's contract."""
-
-    async def run() -> Any:
-        async with fake or FakeSGLang(first_legal) as server:
-            found = await work(server)
-            server.check()
-            return found
-
-    return asyncio.run(run())
-
-
-async def played(agent: Agent, game: str = "TicTacToe-v0", others: tuple[str, ...] = ("random",)) -> Episode:
-    await agent.prepare(make_game(game), RETRY) or 0  # type: ignore[misc]  # a served agent's is awaitable
-    episode = await play(game, [agent, *others], 3, {}, RETRY)
-    await agent.close()  # type: ignore[misc]  # so is this
-    validate(episode)
-    replay(episode)
-    return episode
-
-
-def calls(episode: Episode) -> list[Call]:
-    return [call for turn in episode.turns if turn.seat == 0 for each in turn.attempts for call in each.calls]
 
 
 @pytest.mark.parametrize("decode", ["free", "constrained", "score", "vote"])
@@ -355,52 +321,3 @@ def test_forty_matches_at_once_share_one_agent_and_nothing_else() -> None:
         assert server.count["/model_info"] <= 2
 
     over_http(work)
-
-
-@pytest.mark.parametrize("dialect", ["openai", "vllm", "sglang"])
-@pytest.mark.parametrize("decode", ["free", "vote"])
-def test_a_match_by_chat_completions(dialect: Any, decode: str) -> None:
-    async def work(server: FakeSGLang) -> Episode:
-        return await played(make_agent(f"openai:{server.url}/v1?model=fake&decode={decode}&votes=2"))
-
-    episode: Episode = over_http(work, FakeSGLang(first_legal, dialect=dialect))
-    assert episode.outcome == "terminated", episode.reason
-    assert all(turn.attempts[-1].verdict == "legal" for turn in episode.turns)
-    recorded = calls(episode)
-    assert {call.kind for call in recorded} == ({"chat"} if decode == "free" else {"chat", "sample"})
-    assert recorded[-1].received.startswith("Let me think about it. <answer>")
-    assert (dialect != "openai") is bool(recorded[-1].completion_ids and recorded[-1].logprobs)
-    assert (dialect != "openai") is episode.seats[0].policy.trainable
-    if dialect != "openai" and decode == "free":
-        assert recorded[1].extends > len(recorded[0].prompt_ids)
-
-
-def test_constrained_by_chat_completions() -> None:
-    async def work(server: FakeSGLang) -> Episode:
-        return await played(make_agent(f"openai:{server.url}?decode=constrained"))
-
-    episode: Episode = over_http(work, FakeSGLang(first_legal))
-    assert all(turn.attempts[0].verdict == "legal" for turn in episode.turns)
-
-    async def refused(server: FakeSGLang) -> None:
-        agent = OpenAIAgent(f"{server.url}/v1", decode="constrained", model="fake")
-        with pytest.raises(ValueError, match="decode=constrained needs the feature regex of fake at http"):
-            await agent.prepare(make_game("TicTacToe-v0"), RETRY)
-        await agent.close()
-
-    over_http(refused, FakeSGLang(dialect="openai"))
-
-
-def test_structured_tools_by_chat_completions() -> None:
-    def calling(prompt: str, asked: Asked) -> str:
-        if "-> 5" in prompt:
-            return "Final answer: 5"
-        return '<tool_call>\n{"name": "add", "arguments": {"a": 2, "b": 3}}\n</tool_call>'
-
-    async def work(server: FakeSGLang) -> Episode:
-        return await played(make_agent(f"openai:{server.url}?tools=openai"), "CalculatorTask-v0", ())
-
-    episode: Episode = over_http(work, FakeSGLang(calling))
-    assert json.loads(str(episode.turns[0].action)) == {"name": "add", "arguments": {"a": 2, "b": 3}}
-    assert episode.turns[0].attempts[0].calls[0].finish_reason == "tool_calls"
-    assert episode.turns[1].action == "Final answer: 5"
