@@ -16,6 +16,7 @@ import pytest
 
 from arena.episode import Attempt, Turn
 from arena.match import play_sync
+from arena.registry import GAMES
 from arena.testing import check_game
 from benchmarks import __main__ as command
 from benchmarks.load import (
@@ -33,12 +34,19 @@ from benchmarks.load import (
     texts,
     trouble,
 )
-from benchmarks.load.game import Relay, known
+from benchmarks.load.game import ID, Relay, known
 from benchmarks.load.server import Faults, Generate, Server, Tokenize
 from benchmarks.load.words import LAST, Words
 
 ROUTES = pytest.mark.parametrize("route", table.ROUTES)
 LOAD = ("load", "load_many", "load_peers", "load_faults", "load_slow")
+
+
+@pytest.fixture(autouse=True)
+def _forgotten() -> Iterator[None]:
+    """The benchmark's game is known while a test runs only: other tests are about all there are."""
+    yield
+    GAMES.pop(ID, None)
 
 
 @pytest.fixture(scope="module")

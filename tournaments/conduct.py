@@ -64,8 +64,8 @@ class Conduct(msgspec.Struct, frozen=True, omit_defaults=True):
     def of(cls, numbers: Iterable[float]) -> "Conduct":
         """From the fields in order, those at the end left out or not.
 
-        >>> Conduct.of(Conduct(turns=3, replies=4, cut=1).numbers())
-        Conduct(turns=3, replies=4, cut=1)
+        >>> Conduct.of(Conduct(turns=3, replies=4, cut=1).numbers()) == Conduct(turns=3, replies=4, cut=1)
+        True
         """
         return cls(*[kind(number) for kind, number in zip(_KINDS, numbers, strict=False)])
 
