@@ -1,9 +1,11 @@
 """`arena play`: sit down at a game in the terminal."""
 
+import asyncio
 import secrets
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from threading import Timer
+import signal
+from collections.abc import Awaitable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from threading import Timer, current_thread, main_thread
 from typing import Any
 
 import click
@@ -11,8 +13,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from arena.agent import Agent, AgentInfo, Reply, View
+from arena.agent import Agent, AgentError, AgentInfo, Reply, View
 from arena.agents.human import LEFT, HumanAgent
+from arena.asking import checked, waits
 from arena.cli.errors import Failure, plain
 from arena.cli.options import parse_options
 from arena.cli.result import outcome, points
@@ -39,12 +42,17 @@ class _Announced(Agent):
         self.agent, self.console, self.referee, self.name = agent, console, referee, agent.name
         self.moves, self.aloud = [] if moves is None else moves, aloud
 
-    def act(self, view: View) -> Reply:
+    def act(self, view: View) -> Reply | Awaitable[Reply]:
         """See `Agent.act`."""
-        with _thinking(self.console, f"player {view.player} ({plain(self.name)})", self.agent.blocking):
+        with self._thinking(view):
             reply = self.agent.act(view)
-        if not isinstance(reply, Reply):
-            raise TypeError(f"agent {self.name!r} answers asynchronously, which `arena play` does not support yet")
+        return self._told(view, checked(reply, self.agent))
+
+    def _thinking(self, view: View) -> AbstractContextManager[None]:
+        slow = (self.agent.blocking or self.agent.served) and len(view.game.to_act()) == 1  # there is one status line
+        return _thinking(self.console, f"player {view.player} ({plain(self.name)})", slow)
+
+    def _told(self, view: View, reply: Reply) -> Reply:
         said, who = self._said(view, reply), f"player {view.player} ({plain(self.name)})"
         if said.startswith("plays "):
             self.moves.append(f"{who} {said}")
@@ -62,6 +70,35 @@ class _Announced(Agent):
         if reply.truncated or reading.action is None:
             return f"is not understood: {_short(reading.reason or 'the reply was cut off')}"
         return f"plays {_short(reading.action)}"
+
+
+class _AnnouncedLater(_Announced):
+    """The same for an agent that is waited for, such as a served model."""
+
+    async def act(self, view: View) -> Reply:
+        """See `Agent.act`."""
+        with self._thinking(view):
+            reply = self.agent.act(view)
+            reply = reply if isinstance(reply, Reply) else await reply
+        return self._told(view, checked(reply, self.agent))
+
+
+@contextmanager
+def _heard_at_once() -> Iterator[None]:
+    """Ctrl-C ends the game. In a loop of its own, asyncio would first wait for the line that the person types."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler or current_thread() is not main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
@@ -118,8 +155,8 @@ def play(
         position = make_game(game_id, drawn, given)
         agents = _seats(position, seat, against, watch)
         with console.status("trying out the other players") if console.is_terminal else ExitStack():
-            _try_out(game_id, agents, drawn, given)
-        with _recording(record) as out:
+            _try_out(game_id, agents, drawn, given, referee)
+        with _recording(record) as out, _heard_at_once(), _closing(agents):
             if seed is None:
                 console.print(f"seed {drawn}: --seed {drawn} plays it again\n", style="dim")
             held = _at_the_table(position, agents, console, referee, None if watch else seat)
@@ -168,16 +205,38 @@ def _seats(position: Game, seat: int, against: tuple[str, ...], watch: bool) -> 
     return held
 
 
-def _try_out(game_id: str, agents: list[Agent], seed: int, options: Mapping[str, Any]) -> None:
-    """Every agent but people makes a first move, so that a game does not break off later. Raises ValueError."""
+def _try_out(game_id: str, agents: list[Agent], seed: int, options: Mapping[str, Any], referee: Referee) -> None:
+    """Every agent but people prepares and makes a first move, so that a game does not break off later.
+
+    Raises ValueError.
+    """
     position = make_game(game_id, seed, options)
     first = min(position.to_act(), default=0)
     for name, agent in {agent.name: agent for agent in agents if not isinstance(agent, HumanAgent)}.items():
+        try:
+            if (ready := agent.prepare(position, referee)) is not None:
+                asyncio.run(_awaited(ready))
+        except AgentError as error:
+            raise ValueError(f"{name} cannot play {game_id} here: {error}") from None
         seated: list[str | Agent] = ["random"] * position.players
         seated[first] = agent
         tried = play_sync(game_id, seated, seed, options, max_turns=1)
         if tried.outcome == "void":
             raise ValueError(f"{name} cannot play {game_id} here: {tried.reason.removeprefix('ValueError: ')}")
+
+
+async def _awaited(what: Awaitable[None]) -> None:
+    await what
+
+
+@contextmanager
+def _closing(agents: list[Agent]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for agent in agents:
+            if (closed := agent.close()) is not None:
+                asyncio.run(_awaited(closed))
 
 
 def _at_the_table(
@@ -195,7 +254,9 @@ def _at_the_table(
         return agents
     aloud = seat is None or not events
     return [
-        _Announced(agent, console, referee, moves, aloud=aloud and not isinstance(agent, HumanAgent))
+        (_AnnouncedLater if waits(type(agent)) else _Announced)(
+            agent, console, referee, moves, aloud=aloud and not isinstance(agent, HumanAgent)
+        )
         for agent in agents
     ]
 

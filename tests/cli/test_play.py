@@ -1,7 +1,12 @@
 """`arena play`, typed at through standard input."""
 
 import io
+import os
+import pty
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +20,8 @@ from arena.cli.play import _Announced
 from arena.episode import read, replay
 from arena.referee import Reading, Referee
 from arena.registry import AGENTS, make_agent, make_game
+from tests.cli.test_people import read_until
+from tests.fakes.server import FakeSGLang
 
 
 def played(*args: str, typed: str = "") -> Result:
@@ -169,6 +176,48 @@ def test_what_was_read_is_announced_and_nothing_else(monkeypatch: pytest.MonkeyP
     assert not {"\x1b", "\u202e"} & set(done.output)
     assert "resigns" not in done.output
     assert max(map(len, done.output.splitlines())) < 300
+
+
+@pytest.mark.parametrize("kind", ["sglang", "openai"])
+def test_a_served_model_sits_down(kind: str, tmp_path: Path) -> None:
+    with FakeSGLang() as fake:
+        spec = f"{kind}:{fake.url}?decode=constrained"
+        done = played("TicTacToe", "--against", spec, "--record", str(tmp_path / "x.jsonl"), typed="9\n8\n7\n" * 6)
+        watched = played("RockPaperScissors", "--watch", "--against", spec)
+    assert done.exit_code == watched.exit_code == 0, done.output + watched.output
+    (episode,) = read(tmp_path / "x.jsonl")
+    theirs = [turn for turn in episode.turns if turn.seat == 1]
+    assert f"player 1 ({spec}) plays {theirs[0].action}\n" in done.output
+    assert theirs[0].attempts[0].calls[0].usage["completion_tokens"] > 0
+    assert "plays rock" in watched.output or "plays paper" in watched.output or "plays scissors" in watched.output
+
+
+def test_a_model_that_cannot_play_the_game_is_refused_before_it() -> None:
+    with FakeSGLang() as fake:
+        done = played("Arithmetic", "--watch", "--against", f"sglang:{fake.url}?decode=constrained")
+    assert done.exit_code == 2
+    assert "decode=constrained cannot play Arithmetic" in done.stderr
+    assert "use decode=free" in done.stderr
+
+
+def test_ctrl_c_is_heard_at_the_prompt_while_a_model_sits_there() -> None:
+    with FakeSGLang() as fake:
+        leader, follower = pty.openpty()
+        command = [sys.executable, "-m", "arena", "play", "TicTacToe", "--against", f"sglang:{fake.url}"]
+        process = subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower)
+        try:
+            os.close(follower)
+            assert b"player 0>" in read_until(leader, b"player 0>")
+            read_until(leader, b"never", 0.5)  # one that comes between prompt and read would wait for the next key
+            process.send_signal(signal.SIGINT)
+            end = read_until(leader, b"stopped", 20)
+            assert process.wait(30) == 130
+        finally:
+            process.kill()
+            process.wait()
+            os.close(leader)
+    assert b"stopped" in end
+    assert b"Traceback" not in end
 
 
 def test_long_actions_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
