@@ -28,6 +28,7 @@ from arena.registry import canonical, make_agent, make_game
 __all__ = ["play"]
 
 _RETRIES = 100  # a person may slip as often as they like
+_WATCHED = 2  # a model that understands nothing is not asked for ever, as its answers may cost money
 _LONGEST = 200  # characters of an action that are announced
 _SEEDS = 100_000  # one of so many is drawn: short enough to type
 _PATIENCE = 1.0  # seconds after which it is said that somebody thinks
@@ -148,7 +149,7 @@ def play(
     arena play LiarsDice -o players=4 --against 'mcts?simulations=100'
     arena play TicTacToe --watch --against minimax --against random
     """
-    console, referee = Console(highlight=False), Referee(retries=_RETRIES)
+    console, referee = Console(highlight=False), Referee(retries=_WATCHED if watch else _RETRIES)
     drawn = secrets.randbelow(_SEEDS) if seed is None else seed
     try:
         given, game_id = parse_options(options), canonical(game)
@@ -272,7 +273,10 @@ def _report(console: Console, position: Game, episode: Episode, seat: int | None
         return
     returns = episode.returns or ()
     console.print(f"\n{escape(episode.final[seat or 0])}\n")
-    console.print(outcome(position, returns, seat), style="bold")
+    if episode.outcome == "truncated":
+        console.print(f"The game was cut short: {escape(plain(episode.reason))}", style="yellow")
+    else:
+        console.print(outcome(position, returns, seat), style="bold")
     for player, earned in enumerate(returns if position.players > 1 else ()):
         you = " (you)" if player == seat else ""
         forfeit = " by forfeit" if player in episode.forfeits else ""

@@ -21,6 +21,7 @@ from arena.episode import read, replay
 from arena.referee import Reading, Referee
 from arena.registry import AGENTS, make_agent, make_game
 from tests.cli.test_people import read_until
+from tests.fakes.engine import plain
 from tests.fakes.server import FakeSGLang
 
 
@@ -198,6 +199,23 @@ def test_a_model_that_cannot_play_the_game_is_refused_before_it() -> None:
     assert done.exit_code == 2
     assert "decode=constrained cannot play Arithmetic" in done.stderr
     assert "use decode=free" in done.stderr
+
+
+def test_a_game_that_was_cut_short_is_no_draw() -> None:
+    with FakeSGLang(plain, context_length=400) as fake:
+        spec = f"sglang:{fake.url}?max_tokens=16&overflow=truncate"
+        done = played("TicTacToe", "--against", spec, typed="9\n")
+    assert done.exit_code == 0, done.output
+    assert "The game was cut short: " in done.output
+    assert "Draw." not in done.output
+
+
+def test_onlookers_need_not_wait_for_a_model_that_understands_nothing() -> None:
+    with FakeSGLang(lambda prompt, asked: "what?") as fake:
+        done = played("TicTacToe", "--watch", "--against", f"sglang:{fake.url}", "--against", "first")
+    assert done.output.count("is not understood") == 3
+    assert "Player 1 wins." in done.output
+    assert "by forfeit" in done.output
 
 
 def test_ctrl_c_is_heard_at_the_prompt_while_a_model_sits_there() -> None:
