@@ -294,6 +294,8 @@ def load_agent(name: str) -> type[Agent]:
     Raises ValueError for a name nobody registered, or where its package is missing or broken.
     """
     if name not in AGENTS and name not in _discover("arena.agents"):
+        if name in ("http", "https"):
+            raise ValueError("an address alone is no agent: write sglang:http://... or openai:https://...")
         raise unknown("agent", name, agent_names())
     found = _import(f"agent {name!r}", AGENTS.get(name) or _discover("arena.agents")[name])
     if not (isinstance(found, type) and issubclass(found, Agent)):

@@ -195,7 +195,8 @@ def _run(
     try:
         return run(asked, store, report, redo_void=redo_void)
     except Aborted as error:
-        raise Failure(f"given up: {error}; what was finished is kept in {path}") from error
+        on = f"what was finished is kept in {path}, and the same command goes on (with --redo-void: all of it)"
+        raise Failure(f"given up: {error}; {on}") from error
     except StoreError as error:
         raise Failure(str(error)) from error
 

@@ -123,6 +123,7 @@ def test_too_many_voids_fail(monkeypatch: pytest.MonkeyPatch) -> None:
         "attempts were void (limit 25%); most often: ConnectionError: not today; what was finished is kept"
         in done.stderr
     )
+    assert done.stderr.endswith("x/results.db, and the same command goes on (with --redo-void: all of it)\n")
     assert Path("x/leaderboard.html").exists()
 
 

@@ -67,6 +67,7 @@ def test_strings_stand_for_tables() -> None:
         ({"games": ["TicTacTo"]}, "unknown game 'TicTacTo'. Did you mean 'TicTacToe-v0'?"),
         ({"agents": ["first", "randam"]}, "unknown agent 'randam'. Did you mean 'random'? Allowed: "),
         ({"agents": ["first", "mcts?sims=5"]}, "unknown option of agent mcts 'sims'. Did you mean 'simulations'?"),
+        ({"agents": ["first", "http://a:3"]}, "an address alone is no agent: write sglang:http://... or openai:https"),
         ({"agents": ["first", "scripted"]}, "agent 'scripted' needs a target: write scripted:TARGET"),
         ({"agents": ["first", "llm?api_key=1"]}, "it belongs in the environment"),
         ({"games": ["ConnectFour?colums=5"]}, "unknown option of ConnectFour 'colums'. Did you mean 'columns'?"),
