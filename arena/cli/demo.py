@@ -49,10 +49,10 @@ _WAYS: dict[str, dict[str, Any]] = {
 @click.option("--blocks", type=int, help="Seed blocks; more, and it is surer.  [default: 30; with --model 3]")
 @click.option("--model", metavar="SPEC", help="A served model that plays too, such as sglang:http://127.0.0.1:30000")
 def demo(out: str | None, blocks: int | None, model: str | None) -> None:
-    """Play a rated tournament of built-in agents on four games; no key, no server, no network.
+    """Play a rated tournament: without options of built-in agents on four games; no key, no server, no network.
 
-    With --model, a served model sits down beside them on three short games: with free replies, held to the legal
-    actions, and by the likelihood of each.
+    With --model, a served language model sits down beside them on three short games: with free replies, held to the
+    legal actions, and by the likelihood of each.
 
     It leaves a run folder: results.db, tournament.toml, leaderboard.html and episodes.jsonl.zst, with --model
     transcripts too.

@@ -16,7 +16,10 @@ __all__ = ["LazyGroup", "cli", "main"]
 
 COMMANDS = {
     "agents": ("arena.cli.catalogue:agents", "List the agents, with their options."),
-    "demo": ("arena.cli.demo:demo", "Play a rated tournament of built-in agents, in about a minute."),
+    "demo": (
+        "arena.cli.demo:demo",
+        "Play a rated tournament of built-in agents, or with a served model.",
+    ),
     "export": ("arena.cli.export:export", "Write the episodes of a run as JSON lines."),
     "games": ("arena.cli.catalogue:games", "List the games, or show one with its rules and options."),
     "leaderboard": ("arena.cli.leaderboard:leaderboard", "Show the ratings of a run, in the terminal or as a page."),

@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import signal
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from threading import Timer, current_thread, main_thread
 from typing import Any
@@ -28,10 +28,18 @@ from arena.registry import canonical, make_agent, make_game
 __all__ = ["play"]
 
 _RETRIES = 100  # a person may slip as often as they like
+_BESIDE_MODELS = 9  # what a model says may cost money
 _WATCHED = 2  # a model that understands nothing is not asked for ever, as its answers may cost money
 _LONGEST = 200  # characters of an action that are announced
 _SEEDS = 100_000  # one of so many is drawn: short enough to type
 _PATIENCE = 1.0  # seconds after which it is said that somebody thinks
+
+
+def _patience(agents: Sequence[Agent], watch: bool) -> int:
+    """How often a turn may be tried again: by anybody, as the referee has one number for all."""
+    if watch:
+        return _WATCHED
+    return _BESIDE_MODELS if any(agent.served for agent in agents) else _RETRIES
 
 
 class _Announced(Agent):
@@ -149,12 +157,13 @@ def play(
     arena play LiarsDice -o players=4 --against 'mcts?simulations=100'
     arena play TicTacToe --watch --against minimax --against random
     """
-    console, referee = Console(highlight=False), Referee(retries=_WATCHED if watch else _RETRIES)
+    console = Console(highlight=False)
     drawn = secrets.randbelow(_SEEDS) if seed is None else seed
     try:
         given, game_id = parse_options(options), canonical(game)
         position = make_game(game_id, drawn, given)
         agents = _seats(position, seat, against, watch)
+        referee = Referee(retries=_patience(agents, watch))
         with console.status("trying out the other players") if console.is_terminal else ExitStack():
             _try_out(game_id, agents, drawn, given, referee)
         with _recording(record) as out, _heard_at_once(), _closing(agents):

@@ -218,6 +218,13 @@ def test_onlookers_need_not_wait_for_a_model_that_understands_nothing() -> None:
     assert "by forfeit" in done.output
 
 
+def test_beside_a_person_a_model_is_not_asked_for_ever() -> None:
+    with FakeSGLang(lambda prompt, asked: "what?") as fake:
+        done = played("TicTacToe", "--against", f"sglang:{fake.url}", typed="5\n")
+    assert done.output.count("is not understood") == 10
+    assert "by forfeit" in done.output
+
+
 def test_ctrl_c_is_heard_at_the_prompt_while_a_model_sits_there() -> None:
     with FakeSGLang() as fake:
         leader, follower = pty.openpty()
