@@ -313,5 +313,4 @@ def chunk(call: Call, job: Job, choice: dict[str, Any] | None) -> dict[str, Any]
         "created": int(time.time()),
         "model": call.body.get("model", "default"),
         "choices": [] if choice is None else [choice],
-        "usage": None,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,9 @@ async def _stream(call: Call, jobs: list[Any], many: bool) -> web.StreamResponse
         async with aclosing(steps(call.engine, job, every, call.trouble)) as running:
             async for over in running:
                 event = answer_of(call.engine, job, over) | ({"index": index} if many else {})
+                event["meta_info"].pop("response_sent_to_client_ts", None)
+                if not over:  # the real server has it in these only
+                    event["meta_info"]["response_sent_to_client_ts"] = time.time()
                 call.fake.violations.extend(contract.problems_of_event(event))
                 if not await events.send(event):
                     return events.response
