@@ -21,7 +21,7 @@ from arena.tools.call import Format
 from arena.tools.codec import CODECS
 from arena.tools.task import ToolTask
 
-__all__ = ["Prompter", "Prompting", "harmless", "is_open"]
+__all__ = ["FORMS", "Prompter", "Prompting", "harmless", "is_open"]
 
 Style = Literal["chat", "snapshot", "window"]
 Thinking = Literal["keep", "strip", "separate"]
@@ -32,7 +32,7 @@ Answer = Literal["answer", "boxed", "final", "bracket", "plain"]
 _DEFAULTS = Path(__file__).parent / "prompts"
 _FILES = ("system.j2", "turn.j2", "form.j2")
 _MOST = 64  # votes, and exchanges of a window
-_FORMS: dict[str, str] = {
+FORMS: dict[str, str] = {
     "answer": "<answer>{}</answer>",
     "boxed": "\\boxed{{{}}}",
     "final": "Final answer: {}",
@@ -151,7 +151,7 @@ class Prompter:
         if self.codec is not None and isinstance(game, ToolTask):
             taught = game.codec.teach(tuple(game.toolbox.values()))
             rules = rules.replace(f"{taught}\n", "")
-        example = _FORMS[options.form].format(legal[len(legal) // 2]) if legal and options.show_legal else ""
+        example = FORMS[options.form].format(legal[len(legal) // 2]) if legal and options.show_legal else ""
         return self._system(
             {
                 "rules": harmless(rules, rules=True),
@@ -222,7 +222,7 @@ class Prompter:
     def _try(self) -> None:
         """Write a message of every kind once: a mistake in a template is found before a game."""
         some: dict[str, Any] = {"rules": "rules", "player": 0, "players": 2}
-        for form in _FORMS:
+        for form in FORMS:
             for open_text in (False, True):
                 asked = {"answer": form, "open": open_text}
                 self._system(some | asked | {"tools": open_text, "example": "" if open_text else "x"})

@@ -10,7 +10,7 @@ from zlib import crc32
 from arena.agent import Call, Reply, View
 from arena.agents.conversation import shared
 from arena.agents.llm import LLMAgent
-from arena.agents.prompting import Prompting
+from arena.agents.prompting import FORMS, Prompting
 from arena.game import replace
 from arena.model import Completion, Feature, Message, Model, ModelInfo, Request, Sampling, Scores
 
@@ -20,7 +20,6 @@ Price = Callable[[Mapping[str, float]], float]
 _LETTERS = 4  # characters of English text that are one token, on the whole
 _END = 0
 _UNLIKELY = -1e6
-_FORMS = {"answer": "<answer>{}</answer>", "boxed": "\\boxed{{{}}}", "final": "Final answer: {}", "bracket": "[{}]"}
 
 
 class StandIn(LLMAgent):
@@ -40,7 +39,7 @@ class StandIn(LLMAgent):
     async def act(self, view: View) -> Reply:
         """See `Agent.act`."""
         action = view.sample_action()
-        form = "{}" if view.open_text else _FORMS.get(self.prompting.form, "{}")
+        form = "{}" if view.open_text else FORMS[self.prompting.form]
         self._guess.says = form.format(action)
         self._guess.exact = self.prompting.decode in ("constrained", "score")
         reply = await super().act(view)

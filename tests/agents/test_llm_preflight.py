@@ -102,6 +102,8 @@ def test_preflight_passes_what_can_be_played(options: dict[str, Any], game: str)
 
 
 def test_preflight_lets_open_text_use_any_mark_and_bound_answers_none() -> None:
+    with pytest.raises(ValueError, match="answer=boxed: the referee does not read that mark"):
+        prepared(agent(ToyModel("5"), answer="boxed"), "Chess-v0", Referee(marks=("answer",)))
     prepared(agent(ToyModel("5"), answer="boxed"), "Arithmetic-v0", Referee(marks=("answer",)))
     prepared(agent(ToyModel("5"), answer="boxed", decode="score"), "Chess-v0", Referee(marks=("answer",)))
 

@@ -227,6 +227,7 @@ def test_a_transport_that_is_dropped_closes_its_connections() -> None:
             del transport
             gc.collect()
             await settle(lambda: session.closed)
+            assert session.closed
 
     asyncio.run(main())
 
