@@ -13,6 +13,7 @@ from arena.game import Game
 from arena.referee import ILLEGAL, Referee
 from arena.registry import AgentSpec, canonical, make_agent, make_game, unknown
 from arena.tournaments.identity import game_terms, identities, identity
+from arena.tournaments.terms import RoundRobin, Schedule, Stop
 
 __all__ = ["AgentEntry", "ConfigError", "GameEntry", "Tournament", "dump", "load", "parse"]
 
@@ -58,6 +59,8 @@ class AgentEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     """"" becomes the spec string."""
     options: dict[str, Any] = {}
     """More options of the spec, as a table; a checked entry has them in its spec."""
+    concurrency: int | None = None
+    """Games at once in which it sits; None: as many as there are."""
 
     @property
     def human(self) -> bool:
@@ -100,6 +103,18 @@ class Tournament(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How often a void game is played again."""
     void_limit: float = 0.25
     """The share of void attempts at which the run gives up."""
+    schedule: Schedule = RoundRobin()
+    """Who meets whom."""
+    stop: Stop = Stop()
+    """When it ends before the schedule does."""
+    anchors: dict[str, float] = {}
+    """Elo of agents by name; the others are shown relative to them. {}: the mean of all is 1000."""
+    endpoints: dict[str, int] = {}
+    """Games at once that ask a server, by host and port ("127.0.0.1:30000"), whichever agents do."""
+    stalled: float | None = None
+    """Seconds without any finished turn until the run gives up as stuck; None: it waits."""
+    store: str = ""
+    """URL of a PostgreSQL database to keep the games in; "": an SQLite file in the run folder."""
     referee: Referee = Referee()
 
     def settings(self) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from typing import Any
 
 import jinja2
 
+from arena.tournaments.board import Board, Pair, Row, Section
 from arena.tournaments.conduct import table
 from arena.tournaments.ratings import CENTER
-from arena.tournaments.report import Board, Pair, Row, Section
 
 __all__ = ["command", "html", "write_html"]
 

@@ -1,129 +1,23 @@
 """What a store's games say: ratings, scores, means and their caveats, ready to be shown by a terminal or a page."""
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arena.tournaments.board import AgentTotals, Board, Pair, Row, Section
 from arena.tournaments.columns import Columns, Floats, Ints
 from arena.tournaments.conduct import Conduct
 from arena.tournaments.config import GameEntry, Tournament, dump
-from arena.tournaments.ratings import Ratings, Results, mean_returns, rate
+from arena.tournaments.ratings import Results, mean_returns, rate
 from arena.tournaments.schedule import count, seats_of
 from arena.tournaments.store import Store
 
-__all__ = ["AgentTotals", "Board", "Pair", "Row", "Section", "board", "outcomes"]
+__all__ = ["board", "outcomes"]
 
 _TIED = 1e-6  # values that differ less are equal
 _ALIKE = 4  # games of one pair, all alike, from which on that is worth a word
-
-
-class Pair(NamedTuple):
-    """How one agent did against another: `score` is (wins + draws / 2) / games."""
-
-    score: float
-    games: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """One agent in one table."""
-
-    rank: int
-    """From 1; equal values share one."""
-    agent: int
-    """Its number in `Board.agents`."""
-    name: str
-    games: int
-    value: float
-    """Elo where the table is rated, else the mean return."""
-    half: float | None
-    """Half of the 95 % interval; None: no block differs from another, which says nothing about scatter."""
-    forfeits: int
-    voids: int
-    """Void attempts at games it sat in; whose fault they were is not known."""
-    conduct: Conduct
-    """How it answered in these games."""
-    won: int = 0
-    drawn: int = 0
-    lost: int = 0
-    flags: tuple[str, ...] = ()
-    """What there is to say against its rating."""
-
-
-@dataclass(frozen=True)
-class AgentTotals:
-    """What is counted of one agent, over all games."""
-
-    name: str
-    games: int
-    forfeits: int
-    voids: int
-    """Void attempts at games it sat in."""
-
-
-@dataclass
-class Section:
-    """One game of the tournament, or all two-player ones together."""
-
-    label: str
-    seats: int
-    games: int = 0
-    truncated: int = 0
-    rows: list[Row] = field(default_factory=list)
-    """The agents that have games, best first."""
-    ratings: Ratings | None = None
-    """Of all agents, where the rows are rated; None: they hold mean returns."""
-    pairs: list[list[Pair | None]] = field(default_factory=list)
-    """Of every row against every row, where they are rated."""
-
-    def of(self, agent: int) -> Row | None:
-        """The row of an agent."""
-        return next((row for row in self.rows if row.agent == agent), None)
-
-
-@dataclass
-class Board:
-    """A whole tournament as it stands."""
-
-    tournament: Tournament
-    toml: str
-    versions: dict[str, str]
-    path: Path
-    agents: list[AgentTotals]
-    sections: list[Section]
-    overall: Section | None
-    """All two-player games in one fit; None: there are none."""
-    finished: int
-    planned: int
-    voids: int
-    void_reasons: list[tuple[str, int]]
-    notes: list[str]
-    """What a reader should know before believing the tables."""
-
-    @property
-    def title(self) -> str:
-        """The tournament's name, else its games."""
-        ids = [entry.id for entry in self.tournament.games]
-        games = ", ".join(entry.id if ids.count(entry.id) == 1 else entry.label for entry in self.tournament.games)
-        return self.tournament.name or (games if len(self.tournament.games) < 4 else "Tournament")
-
-    @property
-    def conduct(self) -> list[Conduct]:
-        """How each agent answered in the games of all sections, in the order of `agents`."""
-        summed = [Conduct()] * len(self.agents)
-        for row in (row for section in self.sections for row in section.rows):
-            summed[row.agent] += row.conduct
-        return summed
-
-    @property
-    def last_seed(self) -> int:
-        """The seed of the last block."""
-        asked = self.tournament
-        return asked.seed + max(asked.blocks_of(entry) for entry in asked.games) - 1
 
 
 class _Played(NamedTuple):

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from arena.registry import make_game
 from arena.tournaments.config import GameEntry, Tournament
 
-__all__ = ["Fixture", "count", "fixtures", "lineups", "rotations", "seats_of"]
+__all__ = ["Block", "Fixture", "Maker", "count", "fixtures", "lineups", "robin", "rotations", "seats_of"]
 
 
 class Fixture(NamedTuple):
@@ -77,28 +77,56 @@ def _hash(parts: Any, size: int) -> str:
     return blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=size).hexdigest()
 
 
+class Block(NamedTuple):
+    """One seed and one table of one game: what schedules propose."""
+
+    entry: int
+    """Number of the game in the tournament."""
+    number: int
+    """Its seed is the tournament's and this."""
+    table: tuple[int, ...]
+    """Numbers of the agents, before the seats are rotated."""
+
+
+class Maker:
+    """Makes the games of blocks; what all their ids share is worked out once."""
+
+    def __init__(self, tournament: Tournament) -> None:
+        self.tournament = tournament
+        self.names, settings = tournament.identities(), tournament.settings()
+        self.seats = [len(seats_of(entry)[1]) for entry in tournament.games]
+        self.terms = [[entry.id, entry.terms, settings] for entry in tournament.games]
+
+    def games(self, block: Block) -> list[Fixture]:
+        """All repetitions of all rotations."""
+        entry, number, table = block
+        seed, terms, names = self.tournament.seed + number, self.terms[entry], self.names
+        key = _hash([*terms, seed, sorted(names[agent] for agent in table)], 8)
+        return [
+            Fixture(
+                _hash([*terms, seed, [names[agent] for agent in order], repetition], 16),
+                key, entry, seed, rotation, repetition, order,
+            )
+            for repetition in range(self.tournament.repetitions)
+            for rotation, order in enumerate(rotations(table))
+        ]  # fmt: skip
+
+
 def fixtures(tournament: Tournament) -> Iterator[Fixture]:
-    """All games, a block of every game at a time, so that an unfinished tournament is a balanced one."""
-    names, settings = tournament.identities(), tournament.settings()
-    seats = [len(seats_of(entry)[1]) for entry in tournament.games]
-    terms = [[entry.id, entry.terms, settings] for entry in tournament.games]
+    """All games of a round robin, a block of every game at a time: an unfinished tournament is a balanced one."""
+    maker = Maker(tournament)
+    for block in robin(tournament, maker.seats):
+        yield from maker.games(block)
+
+
+def robin(tournament: Tournament, seats: list[int]) -> Iterator[Block]:
+    """The blocks of a round robin."""
+    agents = len(tournament.agents)
     for block in range(max(tournament.blocks_of(entry) for entry in tournament.games)):
-        seed = tournament.seed + block
         for number, entry in enumerate(tournament.games):
             if block < tournament.blocks_of(entry):
-                for table in lineups(len(names), seats[number], block, seed):
-                    yield from _games(number, seed, terms[number], table, names, tournament.repetitions)
-
-
-def _games(
-    entry: int, seed: int, terms: list[Any], table: tuple[int, ...], names: list[str], repetitions: int
-) -> Iterator[Fixture]:
-    """All rotations and repetitions of one table of one block."""
-    block = _hash([*terms, seed, sorted(names[agent] for agent in table)], 8)
-    for repetition in range(repetitions):
-        for rotation, order in enumerate(rotations(table)):
-            key = _hash([*terms, seed, [names[agent] for agent in order], repetition], 16)
-            yield Fixture(key, block, entry, seed, rotation, repetition, order)
+                for table in lineups(agents, seats[number], block, tournament.seed + block):
+                    yield Block(number, block, table)
 
 
 def count(tournament: Tournament) -> list[int]:

@@ -9,8 +9,9 @@ from rich.table import Table
 from arena.cli.errors import naming, plain, refusing
 from arena.cli.options import games_named
 from arena.cli.output import stdout
+from arena.tournaments.board import Board, Section
 from arena.tournaments.conduct import percent, table
-from arena.tournaments.report import Board, Section, board
+from arena.tournaments.report import board
 
 __all__ = ["leaderboard", "print_board"]
 

@@ -9,9 +9,10 @@ from arena.cli.demo import DEMO
 from arena.cli.leaderboard import _about, _number, print_board
 from arena.episode import read, replay
 from arena.registry import AGENTS
+from arena.tournaments.board import Section
 from arena.tournaments.conduct import percent
 from arena.tournaments.ratings import Results, rate
-from arena.tournaments.report import Section, board
+from arena.tournaments.report import board
 from arena.tournaments.runner import Tally
 from arena.tournaments.store import Store
 from tests.cli.commands import PAIR, SMALL, arena, run

@@ -11,9 +11,10 @@ from arena.episode import Episode
 from arena.match import play_sync
 from arena.referee import Referee
 from arena.tournaments import migrations
+from arena.tournaments.board import Board
 from arena.tournaments.conduct import Conduct, conduct_of, percent, table
 from arena.tournaments.config import parse
-from arena.tournaments.report import Board, board
+from arena.tournaments.report import board
 from arena.tournaments.runner import run
 from arena.tournaments.store import OldSchemaError, Store, StoreError, results_file
 

@@ -60,7 +60,7 @@ def test_strings_stand_for_tables() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"blokcs": 3}, "unknown config key 'blokcs'. Did you mean 'blocks'? Allowed: agents, blocks,"),
+        ({"blokcs": 3}, "unknown config key 'blokcs'. Did you mean 'blocks'? Allowed: agents, anchors, blocks,"),
         ({"games": [{"id": "TicTacToe-v0", "opts": {}}]}, "unknown config key 'games[0].opts'"),
         ({"agents": ["first", {"spek": "random"}]}, "unknown config key 'agents[1].spek'. Did you mean"),
         ({"referee": {"retrys": 1}}, "unknown config key 'referee.retrys'. Did you mean 'referee.retries'?"),

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from arena.tournaments.board import Board
 from arena.tournaments.config import dump, parse
 from arena.tournaments.leaderboard import _pieces, html, write_html
-from arena.tournaments.report import Board, board
+from arena.tournaments.report import board
 from arena.tournaments.runner import run
 from arena.tournaments.store import Store
 

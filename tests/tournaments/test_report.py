@@ -4,9 +4,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from arena.tournaments.board import Board, Pair
 from arena.tournaments.config import parse
 from arena.tournaments.ratings import OUTCOMES
-from arena.tournaments.report import Board, Pair, board, outcomes
+from arena.tournaments.report import board, outcomes
 from arena.tournaments.runner import Aborted, run
 from arena.tournaments.store import Store
 

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from arena.tournaments.davidson import ELO, Cells, Prior, fit
 from arena.tournaments.ratings import CENTER, OUTCOMES, Ratings, Results, mean_returns, rate, t_quantile
+from arena.tournaments.ratings.davidson import ELO, Cells, Prior, fit
 
 Floats = NDArray[np.float64]
 Row = tuple[str, str, str, str, object]

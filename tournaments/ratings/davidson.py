@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from arena.tournaments.ratings.newton import newton
+
 __all__ = ["ELO", "Cells", "Fit", "Prior", "clustered", "fit"]
 
 Floats = NDArray[np.float64]
@@ -21,8 +23,6 @@ Ints = NDArray[np.int64]
 
 ELO = 400 / np.log(10)
 """Elo points of one natural unit of strength."""
-_ITERATIONS = 100
-_ENOUGH = 1e-13  # Newton decrement by which the step that remains is too small for the loss to tell, relative to it
 
 
 class Prior(NamedTuple):
@@ -78,24 +78,17 @@ class Fit(NamedTuple):
 
 
 def fit(cells: Cells, prior: Prior | None = None, start: Floats | None = None) -> Fit:
-    """Newton's method with a halving line search; the log posterior is concave, so it ends at its only maximum.
+    """The mode of the posterior, by Newton's method.
 
     `start`: parameters to begin with (a warm refit). Raises ArithmeticError if it does not converge.
     """
     mean, precision = _priors(cells, prior or Prior())
-    x = mean.copy() if start is None else start.copy()
-    loss = _loss(cells, x, mean, precision)
-    for iteration in range(_ITERATIONS):
-        gradient, hessian = _derivatives(cells, x, mean, precision)
-        step = np.linalg.solve(hessian, gradient)
-        decrement = float(gradient @ step)
-        if decrement < _ENOUGH * (1 + abs(loss)):
-            return Fit(x - step, hessian, precision, iteration)
-        size = 1.0
-        while (ahead := _loss(cells, x - size * step, mean, precision)) > loss - 1e-4 * size * decrement:
-            size /= 2
-        x, loss = x - size * step, ahead
-    raise ArithmeticError(f"no convergence after {_ITERATIONS} iterations")
+    mode = newton(
+        lambda x: _loss(cells, x, mean, precision),
+        lambda x: _derivatives(cells, x, mean, precision),
+        mean if start is None else start,
+    )
+    return Fit(mode.parameters, mode.hessian, precision, mode.iterations)
 
 
 def clustered(

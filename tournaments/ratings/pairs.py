@@ -1,6 +1,6 @@
 """Ratings of two-player results on the Elo scale, with 95 % intervals and the reasons to distrust them.
 
-One maximum-likelihood fit (`arena.tournaments.davidson`) over all games; a group of players that met each other
+One maximum-likelihood fit (`arena.tournaments.ratings.davidson`) over all games; a group of players that met each other
 averages 1000. Usable alone:
 
 >>> rows = [("Nim", "ann", "bob", "first", seed) for seed in range(9)] + [("Nim", "bob", "ann", "draw", 9)]
@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from arena.tournaments.davidson import ELO, Cells, Fit, Prior, clustered, fit
+from arena.tournaments.ratings.davidson import ELO, Cells, Fit, Prior, clustered, fit
 
 __all__ = ["CENTER", "OUTCOMES", "Mean", "Ratings", "Results", "mean_returns", "rate", "t_quantile"]
 

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from arena.tournaments import davidson
-from arena.tournaments.davidson import ELO, Cells, Prior, clustered, fit
+from arena.tournaments.ratings import davidson
+from arena.tournaments.ratings.davidson import ELO, Cells, Prior, clustered, fit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -1,0 +1,14 @@
+"""Ratings: one engine of weighted likelihoods on counts, usable alone on any table of results."""
+
+from arena.tournaments.ratings.pairs import (
+    CENTER,
+    OUTCOMES,
+    Mean,
+    Ratings,
+    Results,
+    mean_returns,
+    rate,
+    t_quantile,
+)
+
+__all__ = ["CENTER", "OUTCOMES", "Mean", "Ratings", "Results", "mean_returns", "rate", "t_quantile"]
