@@ -110,8 +110,9 @@ def _about(section: Section) -> str:
     about = f"{section.games} games"
     about += f", {section.truncated} truncated" if section.truncated else ""
     if section.ratings is not None and len(section.ratings.seats) == 1:
-        ((worth, half),) = section.ratings.seats.values()
-        about += f", first seat {f'{round(worth):+d}' if round(worth) else '0'} ± {half:.0f} Elo"
+        (seats,) = section.ratings.seats.values()
+        for seat, (worth, half) in seats.items():
+            about += f", {seat} {f'{round(worth):+d}' if round(worth) else '0'} ± {half:.0f} Elo"
     return about
 
 

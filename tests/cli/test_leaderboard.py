@@ -42,7 +42,8 @@ def test_leaderboard_in_the_terminal() -> None:
 
 @pytest.mark.parametrize(("worth", "said"), [(-0.3, "first seat 0 ± 339 Elo"), (12.6, "first seat +13 ± 339 Elo")])
 def test_what_rounds_to_zero_has_no_sign(worth: float, said: str) -> None:
-    rated = rate(Results.of([("Nim", "ann", "bob", "draw", 0)]))._replace(seats={"Nim": (worth, 339.0)})
+    seats = {"Nim": {"first seat": (worth, 339.0)}}
+    rated = rate(Results.of([("Nim", "ann", "bob", "draw", 0)]))._replace(seats=seats)
     assert _about(Section("Nim", 2, 1, ratings=rated)) == f"1 games, {said}"
     assert (_number(-0.2, 0), _number(-0.0004, 3), _number(-1.5, 1)) == ("0", "0.000", "-1.5")
 

@@ -10,5 +10,17 @@ from arena.tournaments.ratings.pairs import (
     rate,
     t_quantile,
 )
+from arena.tournaments.ratings.standing import Standing, standing
 
-__all__ = ["CENTER", "OUTCOMES", "Mean", "Ratings", "Results", "mean_returns", "rate", "t_quantile"]
+__all__ = [
+    "CENTER",
+    "OUTCOMES",
+    "Mean",
+    "Ratings",
+    "Results",
+    "Standing",
+    "mean_returns",
+    "rate",
+    "standing",
+    "t_quantile",
+]

@@ -100,6 +100,7 @@ def clustered(
     outcome: Ints,
     cluster: Ints,
     weight: Floats | None = None,
+    times: Floats | None = None,
 ) -> Floats:
     """The covariance that holds where games of one cluster depend on each other (sandwich estimator).
 
@@ -114,8 +115,12 @@ def clustered(
     n, g = cells.players, cells.games
     columns = np.concatenate([first, second, n + game, n + g + game])
     values = np.concatenate([won, -won, won, drawn]) * (1.0 if weight is None else np.tile(weight, 4))
-    clusters = int(cluster.max()) + 1
-    scores = csr_matrix((values, (np.tile(cluster, 4), columns)), shape=(clusters, n + 2 * g))
+    size = int(cluster.max()) + 1
+    often = np.zeros(size)
+    often[cluster] = 1.0 if times is None else times
+    values *= np.tile(np.sqrt(often[cluster]), 4)
+    scores = csr_matrix((values, (np.tile(cluster, 4), columns)), shape=(size, n + 2 * g))
+    clusters = float(often.sum())
     meat = (scores.T @ scores).toarray() * (clusters / max(clusters - 1, 1))
     bread = np.linalg.inv(fitted.hessian)
     covariance: Floats = bread @ (meat + np.diag(fitted.precision)) @ bread

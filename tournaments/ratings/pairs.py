@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arena.tournaments.ratings.davidson import ELO, Cells, Fit, Prior, clustered, fit
+from arena.tournaments.ratings.standing import Standing, standing
 
 __all__ = ["CENTER", "OUTCOMES", "Mean", "Ratings", "Results", "mean_returns", "rate", "t_quantile"]
 
@@ -26,6 +27,7 @@ Method = Literal["auto", "fisher", "clustered"]
 
 OUTCOMES: tuple[Outcome, ...] = ("first", "draw", "second")
 CENTER = 1000.0
+FIRST = "first seat"
 Z95 = 1.959963984540054
 _SAME = 1e-9  # relative difference of means that are equal but for rounding
 _FEW = 50  # games of a player below which the clustered estimate is too narrow
@@ -45,6 +47,8 @@ class Results(NamedTuple):
     """Games that share a seed depend on each other: they have one number."""
     weight: Floats | None = None
     """What each game tells beside the others, 0 to 1; None: all are new."""
+    times: Floats | None = None
+    """How many clusters like its own a row stands for, the same for all rows of a cluster; None: 1."""
 
     @classmethod
     def of(cls, rows: Iterable[tuple[str, str, str, str, object]], players: Sequence[str] = ()) -> "Results":
@@ -69,13 +73,19 @@ class Results(NamedTuple):
     def cells(self) -> Cells:
         """The counts that the fit needs."""
         sizes = len(self.players), len(self.games)
-        return Cells.of(*sizes, self.game, self.first, self.second, self.outcome, self.weight)
+        return Cells.of(*sizes, self.game, self.first, self.second, self.outcome, self.counted)
+
+    @property
+    def counted(self) -> Floats | None:
+        """How many games each row is worth, weights and times together; None: one."""
+        if self.weight is None or self.times is None:
+            return self.times if self.weight is None else self.weight
+        return self.weight * self.times
 
     def told(self) -> Floats:
         """How many games each player has, every one as much as its weight."""
-        n = len(self.players)
-        first, second = np.bincount(self.first, self.weight, n), np.bincount(self.second, self.weight, n)
-        return np.asarray(first + second, dtype=np.float64)
+        n, counted = len(self.players), self.counted
+        return np.asarray(np.bincount(self.first, counted, n) + np.bincount(self.second, counted, n), dtype=np.float64)
 
 
 class Ratings(NamedTuple):
@@ -94,10 +104,12 @@ class Ratings(NamedTuple):
     """What there is to say against each number."""
     covariance: Floats
     """Of `elo`, shape (players, players)."""
-    seats: dict[str, tuple[float, float]]
-    """By game: Elo points that the first seat is worth, and half of the interval."""
+    seats: dict[str, dict[str, tuple[float, float]]]
+    """By game and seat ("first seat", where there are two): Elo points that it is worth, and half of the interval."""
     method: str
-    """How the intervals were made: "fisher" or "clustered"."""
+    """How the intervals were made: "fisher", "clustered" or "bootstrap"."""
+    standing: Standing
+    """Rank intervals, P(best), P(A > B) and significance groups."""
 
     @property
     def played(self) -> Ints:
@@ -130,19 +142,21 @@ def rate(results: Results, method: Method = "auto", prior: Prior | None = None) 
     groups, flags = _flags(results, cells, tally)
     center = _center(groups)
     n, g = cells.players, cells.games
+    elo = CENTER + ELO * center @ fitted.parameters[:n]
     shown = ELO**2 * center @ covariance[:n, :n] @ center.T
     seat_sd = ELO * np.sqrt(np.diag(covariance)[n : n + g])
     seat = ELO * fitted.parameters[n : n + g]
     return Ratings(
         results.players,
-        CENTER + ELO * center @ fitted.parameters[:n],
+        elo,
         Z95 * np.sqrt(np.maximum(np.diag(shown), 0.0)),
         *tally,
         groups,
         flags,
         shown,
-        {name: (float(seat[k]), Z95 * float(seat_sd[k])) for k, name in enumerate(results.games)},
+        {name: {FIRST: (float(seat[k]), Z95 * float(seat_sd[k]))} for k, name in enumerate(results.games)},
         chosen,
+        standing(elo, shown, groups),
     )
 
 
@@ -154,9 +168,13 @@ def _covariance(results: Results, cells: Cells, fitted: Fit, method: str) -> Flo
 
 def _tally(results: Results) -> tuple[Ints, Ints, Ints]:
     """Wins, draws and losses of every player."""
-    n = len(results.players)
-    first = [np.bincount(results.first[results.outcome == k], minlength=n) for k in range(3)]
-    second = [np.bincount(results.second[results.outcome == k], minlength=n) for k in range(3)]
+    n, times = len(results.players), results.times
+
+    def tallied(player: Ints, k: int) -> Ints:
+        mine = results.outcome == k
+        return np.rint(np.bincount(player[mine], None if times is None else times[mine], n)).astype(np.int64)
+
+    first, second = [[tallied(player, k) for k in range(3)] for player in (results.first, results.second)]
     return first[0] + second[2], first[1] + second[1], first[2] + second[0]
 
 

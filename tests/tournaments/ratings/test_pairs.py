@@ -78,7 +78,7 @@ def test_agrees_with_bfgs(seed: int) -> None:
     assert (
         rated.elo - CENTER == pytest.approx(expected[:n] - expected[:n].mean(), abs=0.01) or len(set(rated.groups)) > 1
     )
-    assert [worth for worth, _ in rated.seats.values()] == pytest.approx(expected[n:], abs=0.01)
+    assert [game["first seat"][0] for game in rated.seats.values()] == pytest.approx(expected[n:], abs=0.01)
 
 
 def test_two_players_by_hand() -> None:
@@ -87,7 +87,7 @@ def test_two_players_by_hand() -> None:
     rows += [("g", "a", "b", "second", 1), ("g", "b", "a", "first", 1)] * 100
     rated = rate(Results.of(rows), prior=Prior(strength=1e5))
     assert rated.difference("a", "b")[0] == pytest.approx(400 * np.log10(3), abs=0.5)
-    assert rated.seats["g"][0] == pytest.approx(0, abs=1e-6)
+    assert rated.seats["g"]["first seat"][0] == pytest.approx(0, abs=1e-6)
     assert (rated.wins.tolist(), rated.losses.tolist()) == ([600, 200], [200, 600])
 
 
@@ -104,7 +104,7 @@ def test_the_seat_is_not_taken_for_strength() -> None:
     outcome = (rng.random(3000) > bounds[:2]).sum(axis=0)
     rated = rate(mixed._replace(first=first, second=second, outcome=outcome, cluster=np.arange(3000)))
     assert np.abs(rated.elo - CENTER).max() < 30
-    assert rated.seats["g0"][0] == pytest.approx(200, abs=25)
+    assert rated.seats["g0"]["first seat"][0] == pytest.approx(200, abs=25)
 
 
 def test_the_fit_is_the_same_whatever_the_order_and_the_start() -> None:
@@ -164,7 +164,12 @@ HOSTILE: dict[str, list[tuple[str, str, str]]] = {
 def test_hostile_results_give_finite_numbers(name: str, method: Any) -> None:
     results = Results.of([("g", *row, number) for number, row in enumerate(HOSTILE[name])])
     rated = rate(results, method)
-    for numbers in (rated.elo, rated.half, rated.covariance, np.array(list(rated.seats.values()))):
+    for numbers in (
+        rated.elo,
+        rated.half,
+        rated.covariance,
+        np.array([game["first seat"] for game in rated.seats.values()]),
+    ):
         assert np.isfinite(numbers).all()
     assert (rated.half > 0).all(), "no certainty from nothing"
     assert np.abs(rated.elo - CENTER).max() < 3000
