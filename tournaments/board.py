@@ -8,7 +8,22 @@ from arena.tournaments.conduct import Conduct
 from arena.tournaments.config import Tournament
 from arena.tournaments.ratings import Ratings
 
-__all__ = ["AgentTotals", "Beside", "Board", "Curve", "Kind", "Pair", "Residual", "Row", "Section"]
+__all__ = [
+    "AgentTotals",
+    "Beside",
+    "Board",
+    "Curve",
+    "Kind",
+    "Method",
+    "Pair",
+    "Residual",
+    "Row",
+    "Seat",
+    "Section",
+    "Standings",
+]
+
+_NONE = Conduct()
 
 
 class Pair(NamedTuple):
@@ -47,14 +62,46 @@ class Row:
     high: int = 0
     """The worst."""
     best: float | None = None
-    """Probability that it is the best of the table."""
+    """Probability that it is the best of those that can be compared with it."""
     letters: str = ""
     """Agents that share a letter do not differ significantly."""
     score: float | None = None
-    """Mean normalised score, 0 to 1, where the game pays scores."""
+    """Mean normalised score where the game pays scores: 1 is the most there is, 0 as `Section.zero` says."""
+    score_half: float | None = None
+    """Half of its 95 % interval; None as in `half`."""
     p50: float | None = None
-    """Median seconds of an answer."""
+    """Median seconds of an answer of a model."""
     p95: float | None = None
+    truncated: int = 0
+    """Games that were cut short, whether they count or are left out."""
+    group: int = 0
+    """Agents of different groups never met, not even through others, and are not compared."""
+    mean_rank: float | None = None
+    """Mean of its ranks in the single games, in the table over all games."""
+    wasted: Conduct = _NONE
+    """How it answered in void attempts: tokens and cost that came to nothing."""
+
+    @property
+    def illegal(self) -> float:
+        """The share of its replies that were illegal, unreadable or cut, 0 to 1."""
+        return self.conduct.share(self.conduct.wrong)
+
+    @property
+    def tokens(self) -> float | None:
+        """Tokens a move, read and written; None: no model was asked."""
+        told = self.conduct
+        return (told.prompt_tokens + told.completion_tokens) / told.turns if told.calls and told.turns else None
+
+    @property
+    def cost(self) -> float | None:
+        """Dollars; None: no price is known."""
+        return self.conduct.cost or None
+
+    @property
+    def win_rate(self) -> float | None:
+        """(Wins + draws / 2) / games; None: nothing is won or lost."""
+        counted = self.won + self.drawn + self.lost
+        return (self.won + self.drawn / 2) / counted if counted else None
 
 
 @dataclass(frozen=True)
@@ -66,6 +113,20 @@ class AgentTotals:
     forfeits: int
     voids: int
     """Void attempts at games it sat in."""
+    spec: str = ""
+    """What it was made from."""
+    identity: str = ""
+    """What makes it the player it is: its spec without host, port and key."""
+    conduct: Conduct = _NONE
+    """How it answered in the games that count."""
+    wasted: Conduct = _NONE
+    """How it answered in void attempts."""
+    p50: float | None = None
+    """Median seconds of an answer of a model."""
+    p95: float | None = None
+    truncated: int = 0
+    anchor: float | None = None
+    """The Elo that the tournament fixes for it."""
 
 
 class Residual(NamedTuple):
@@ -112,7 +173,52 @@ class Beside(NamedTuple):
     """The most surprising pairs first."""
 
 
-Kind = Literal["pairs", "ranked", "teams", "tasks", "scores"]
+Kind = Literal["pairs", "ranked", "teams", "tasks", "scores", "overall"]
+
+
+class Seat(NamedTuple):
+    """What a seat, side or team of a game is worth."""
+
+    label: str
+    """"first seat", "seat 2", or the name of a team or role."""
+    games: int
+    share: float
+    """(Wins + draws / 2) / games of those who sat there; of many seats, the share of opponents they came before."""
+    elo: float | None = None
+    """Elo points that it is worth."""
+    half: float | None = None
+    """Half of the 95 % interval."""
+
+
+class Standings(NamedTuple):
+    """What a Swiss or a knockout tournament has come to in one game, beside the ratings."""
+
+    label: str
+    """Of the game."""
+    title: str
+    """"Swiss, 5 rounds" or "Knockout"."""
+    columns: tuple[str, ...]
+    """Headings; the agent's comes first."""
+    rows: list[tuple[int, tuple[str, ...]]]
+    """Agent (number in `Board.agents`) and the other cells, in order."""
+    bracket: tuple[tuple[tuple[int | None, int | None, str], ...], ...] = ()
+    """Knockout: by round, every tie's two agents (None: not known yet, or none) and its result."""
+
+
+class Method(NamedTuple):
+    """How the tables came about, and how to get them again."""
+
+    schedule: str
+    stop: str
+    """What the tournament is to end by."""
+    ended: str
+    """Why it is where it is: "every game is finished", "120 of 200 games are finished", ..."""
+    seeds: tuple[int, int]
+    """The first and the last block's."""
+    schema: int
+    """Of the store."""
+    command: str
+    """Plays the same tournament again."""
 
 
 @dataclass
@@ -128,13 +234,28 @@ class Section:
     ratings: Ratings | None = None
     """Of all agents, where the rows are rated; None: they hold mean returns."""
     pairs: list[list[Pair | None]] = field(default_factory=list)
-    """Of every row against every row, where they are rated."""
+    """Of every row against every row, where they are compared by pairs; many seats: who came before whom."""
     kind: Kind = "scores"
     """What is compared: results of two, ranks of many, teams, solved tasks, or scores on the same seeds."""
     game: str = ""
     """Id of the game; "": several."""
     beside: Beside | None = None
     curve: Curve | None = None
+    sides: list[Seat] = field(default_factory=list)
+    """What its seats are worth; []: it has one, or several games are told together."""
+    zero: str = ""
+    """What a normalised score of 0 is, where there are scores: `the mean of "random"`, "the least return"."""
+    dropped: int = 0
+    """Truncated games that are left out, as the tournament declares."""
+    voids: int = 0
+    """Void attempts."""
+    groups: int = 1
+    """How many groups of agents there are that cannot be compared."""
+
+    @property
+    def rated(self) -> bool:
+        """Whether the rows hold Elo, not mean returns."""
+        return self.ratings is not None
 
     def of(self, agent: int) -> Row | None:
         """The row of an agent."""
@@ -152,13 +273,20 @@ class Board:
     agents: list[AgentTotals]
     sections: list[Section]
     overall: Section | None
-    """All two-player games in one fit; None: there are none."""
+    """One fit of all games, each with the same weight; None: fewer than two have ratings."""
     finished: int
     planned: int
     voids: int
     void_reasons: list[tuple[str, int]]
     notes: list[str]
     """What a reader should know before believing the tables."""
+    method: Method | None = None
+    standings: list[Standings] = field(default_factory=list)
+    """Of Swiss and knockout tournaments."""
+    spent: Conduct = _NONE
+    """Of all agents, void attempts and games that are left out too."""
+    downloads: tuple[str, ...] = ()
+    """Names of the files that `arena.tournaments.downloads.write` makes of this run."""
 
     @property
     def title(self) -> str:
