@@ -14,12 +14,14 @@ import msgspec
 from msgspec.structs import replace
 
 from arena.chance import Chance
+from arena.drawing import Drawing
 
 __all__ = [
     "NOBODY",
     "SEAT",
     "Action",
     "Actions",
+    "Drawing",
     "Event",
     "Game",
     "IllegalAction",
@@ -216,6 +218,18 @@ class Game(msgspec.Struct, metaclass=_Meta, frozen=True):
     def render(self) -> str:
         """The whole table as an onlooker who may know everything would see it."""
         return "\n\n".join(f"[player {p}]\n{self.observation(p)}" for p in range(self.players))
+
+    def drawing(self) -> Drawing | None:
+        """The board as an onlooker sees it, for pages that draw it, or None: `render` tells all there is."""
+        return None
+
+    def pgn(self, actions: Sequence[Action], players: Sequence[str], tags: Mapping[str, str]) -> str | None:
+        """Play from this position on in Portable Game Notation, as programs of its kind read it; None: it has none.
+
+        `actions`: of the seats to act, in order. `players`: names by seat. `tags`: what the head shall tell beside
+        these ("Date", "Result", ...); they and names may be any text.
+        """
+        return None
 
     def action_table(self) -> tuple[Action, ...] | None:
         """Every action that can ever be legal, numbered by position (numeric face); None: there is no such list."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from types import NoneType
 
-from arena.game import Game, IllegalAction
+from arena.game import Drawing, Game, IllegalAction
 from arena.testing._case import Case, Spot, Violation, attempt, short
 
 PER_SEAT: dict[str, tuple[type, ...]] = {
@@ -29,6 +29,7 @@ PER_GAME: dict[str, tuple[type, ...]] = {
     "action_table": (tuple, NoneType),
     "teams": (tuple, NoneType),
     "render": (str,),
+    "drawing": (Drawing, NoneType),
 }
 FACTS = ("reward_range", "action_table", "max_turns", "max_length", "max_action")
 

@@ -6,12 +6,13 @@ themselves (so 9.6, five times and 75 moves, never matters). Of the dead positio
 material alone proves dead, as python-chess sees it. Checkmate and stalemate come before all of these.
 """
 
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import NamedTuple, Self
 
 import chess
 
-from arena.game import NOBODY, SEAT, Action, Event, IllegalAction, Player, TurnGame
+from arena.game import NOBODY, SEAT, Action, Drawing, Event, IllegalAction, Player, TurnGame
 from arena.games.board.chess_moves import MOVES, legal_moves
 from arena.games.board.chess_text import castling_field, draw, read_fen, read_move
 
@@ -23,6 +24,8 @@ PLAYS = tuple([{uci: Event(f"{colour} plays {uci}.") for uci in MOVES} for colou
 MAX_TURNS = 127 * 100
 ACTIONS = tuple(MOVES)
 BITS = tuple([tuple([float(byte >> i & 1) for i in range(8)]) for byte in range(256)])
+GLYPHS = chess.UNICODE_PIECE_SYMBOLS
+OWNERS = {symbol: int(letter.islower()) for letter, symbol in GLYPHS.items()}
 MATE, STALEMATE = "Checkmate", "stalemate"
 RULES = """Chess under the FIDE Laws{variant}. You are {colour}; {setup}
 On the board White's pieces are capitals, Black's are small letters.
@@ -198,6 +201,15 @@ class Chess(TurnGame):
             f"Halfmove clock: {self.clock}."
         )
 
+    def drawing(self) -> Drawing:
+        """White below; a king in check is marked."""
+        board = self.board()
+        ranks = [[board.piece_at(chess.square(file, 7 - row)) for file in range(8)] for row in range(8)]
+        cells = tuple([tuple(["" if piece is None else GLYPHS[piece.symbol()] for piece in rank]) for rank in ranks])
+        king = board.king(board.turn) if self.in_check else None
+        marked = () if king is None else ((7 - chess.square_rank(king), chess.square_file(king)),)
+        return Drawing(cells, "squares", tuple("87654321"), tuple(chess.FILE_NAMES), OWNERS, marked)
+
     def _status(self) -> str:
         turn = self.position.turn
         if self.ending:
@@ -239,6 +251,12 @@ class Chess(TurnGame):
         if self.ending != MATE:
             return (0.0, 0.0)
         return (-1.0, 1.0) if self.position.turn else (1.0, -1.0)
+
+    def pgn(self, actions: Sequence[Action], players: Sequence[str], tags: Mapping[str, str]) -> str:
+        """See `Game.pgn`."""
+        from arena.games.board.chess_pgn import write_pgn  # who only plays needs none of it
+
+        return write_pgn(self.board(), actions, players, tags)
 
     def events(self, player: Player) -> tuple[Event, ...]:
         """The moves so far."""

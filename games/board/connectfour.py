@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Self
 
-from arena.game import NOBODY, SEAT, Action, IllegalAction, Player, TurnGame
+from arena.game import NOBODY, SEAT, Action, Drawing, IllegalAction, Player, TurnGame
 
 __all__ = ["ConnectFour"]
 
@@ -183,6 +183,23 @@ class ConnectFour(TurnGame):
     def render(self) -> str:
         """The board."""
         return self.board
+
+    def drawing(self) -> Drawing:
+        """The rows from the top, complete lines marked."""
+        *rows, names = [line.split() for line in self.board.split("\n")]
+        cells = tuple([tuple(["" if cell == "." else cell for cell in row]) for row in rows])
+        return Drawing(cells, "holes", (), tuple(names), {"X": 0, "O": 1}, self._lines() if self.won else ())
+
+    def _lines(self) -> tuple[tuple[int, int], ...]:
+        """The squares (row from the top, column) of the lines of the side that has won."""
+        columns, rows, connect = self.shape
+        stride, found = columns + 1, set[int]()
+        for step in (1, stride - 1, stride, stride + 1):
+            for start in range(stride * rows):
+                line = [start + step * k for k in range(connect)]
+                if all(self.theirs >> square & 1 for square in line):
+                    found.update(line)
+        return tuple(sorted([(rows - 1 - square // stride, square % stride) for square in found]))
 
     def action_table(self) -> tuple[Action, ...]:
         """The columns."""

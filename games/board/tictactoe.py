@@ -7,7 +7,7 @@ from functools import cache
 from random import Random
 from typing import Self
 
-from arena.game import NOBODY, SEAT, Action, IllegalAction, Player, TurnGame
+from arena.game import NOBODY, SEAT, Action, Drawing, IllegalAction, Player, TurnGame
 from arena.games.board.grid import row_table
 
 __all__ = ["TicTacToe"]
@@ -80,6 +80,14 @@ class TicTacToe(TurnGame):
         if not WON[self.theirs]:
             return (0.0, 0.0)
         return (1.0, -1.0) if self.ply & 1 else (-1.0, 1.0)
+
+    def drawing(self) -> Drawing:
+        """Three rows, a complete line marked."""
+        x, o = (self.theirs, self.mine) if self.ply & 1 else (self.mine, self.theirs)
+        rows = [["X" if x >> at & 1 else "O" if o >> at & 1 else "" for at in range(row, row + 3)] for row in (0, 3, 6)]
+        won = [line for line in LINES if self.theirs & line == line]
+        marked = [divmod(at, 3) for at in range(9) if any(line >> at & 1 for line in won)]
+        return Drawing(tuple(map(tuple, rows)), owners={"X": 0, "O": 1}, marked=tuple(marked))
 
     def max_turns(self) -> int:
         """Nine squares."""
