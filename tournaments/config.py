@@ -11,18 +11,15 @@ import msgspec
 from arena.agent import Agent
 from arena.game import Game
 from arena.referee import ILLEGAL, Referee
-from arena.registry import AgentSpec, canonical, make_agent, make_game, unknown
+from arena.registry import AgentSpec, canonical, make_agent, make_game
+from arena.tournaments.checks import check_terms, check_whole, known_keys, schedule_table, stop_table
 from arena.tournaments.identity import game_terms, identities, identity
-from arena.tournaments.terms import RoundRobin, Schedule, Stop
+from arena.tournaments.terms import ConfigError, RoundRobin, Schedule, Stop
 
 __all__ = ["AgentEntry", "ConfigError", "GameEntry", "Tournament", "dump", "load", "parse"]
 
 Truncated = Literal["score", "drop"]
 _MAX_SEED = (1 << 62) - 1
-
-
-class ConfigError(ValueError):
-    """The configuration cannot be played; one line says why and what is allowed."""
 
 
 class GameEntry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -149,7 +146,7 @@ _WHOLE = {
     "max_turns": (1, 1_000_000_000),
     "seed": (0, _MAX_SEED),
 }
-_SECONDS = ("deadline", "turn_seconds")
+_SECONDS = ("deadline", "turn_seconds", "stalled")
 _LONGEST = 1e8  # seconds
 
 
@@ -183,36 +180,37 @@ def parse(data: Mapping[str, Any]) -> Tournament:
 
 
 def _converted(data: Mapping[str, Any]) -> Tournament:
-    _known_keys("", data, Tournament)
+    known_keys("", data, Tournament.__struct_fields__)
     for key in ("games", "agents"):
         example = f"write {key} = [{_EXAMPLE[key]}]"
         if not data.get(key):
             raise ConfigError(f"{key} is missing: {example}")
         if not isinstance(data[key], list | tuple):
             raise ConfigError(f"{key} must be a list, got {str(data[key])[:60]!r}: {example}")
-    _known_keys("referee.", data.get("referee", {}), Referee)
+    known_keys("referee.", data.get("referee", {}), Referee.__struct_fields__)
     games = [_entry(f"games[{n}].", item, GameEntry) for n, item in enumerate(data["games"])]
     agents = [_entry(f"agents[{n}].", item, AgentEntry) for n, item in enumerate(data["agents"])]
-    return msgspec.convert({**data, "games": games, "agents": agents}, Tournament)
+    tables = {"schedule": schedule_table(data), "stop": stop_table(data)}
+    terms = {key: table for key, table in tables.items() if table != _USUAL[key]}  # not told: they are not written
+    others = {key: value for key, value in data.items() if key not in tables}
+    return msgspec.convert({**others, **terms, "games": games, "agents": agents}, Tournament)
 
 
-_CHOICES = {"truncated": get_args(Truncated), "referee.illegal": ILLEGAL}
+_CHOICES = {
+    "truncated": get_args(Truncated),
+    "referee.illegal": ILLEGAL,
+    "schedule.seeding": ("listed", "rated"),
+    "stop.sprt.model": ("logistic", "normalized"),
+}
+_USUAL: dict[str, dict[str, Any]] = {"schedule": {"kind": "round-robin"}, "stop": {}}
 _EXAMPLE = {"games": '"TicTacToe-v0"', "agents": '"random", "first"'}
-
-
-def _known_keys(where: str, data: object, struct: type[msgspec.Struct]) -> None:
-    if not isinstance(data, Mapping):
-        raise ConfigError(f"{where.rstrip('.')} must be a table, got {str(data)[:60]!r}")
-    for key in data:
-        if key not in struct.__struct_fields__:
-            raise unknown("config key", f"{where}{key}", [f"{where}{name}" for name in struct.__struct_fields__])
 
 
 def _entry(where: str, item: object, struct: type[GameEntry] | type[AgentEntry]) -> object:
     """A plain string as the table it stands for."""
     if isinstance(item, str):
         return msgspec.to_builtins(GameEntry.of(item)) if struct is GameEntry else {"spec": item}
-    _known_keys(where, item, struct)
+    known_keys(where, item, struct.__struct_fields__)
     return item
 
 
@@ -233,31 +231,29 @@ def _checked(raw: Tournament) -> Tournament:
         _check_text("agent name", agent.name)
     games = tuple([msgspec.structs.replace(entry, id=canonical(entry.id)) for entry in raw.games])
     agents = tuple([_named(entry) for entry in raw.agents])
-    for entry in games:
-        _check_seats(entry, make_game(entry.id, 0, entry.options), len(agents))
+    seats = [_seats(entry, make_game(entry.id, 0, entry.options), len(agents)) for entry in games]
     _no_twins("game", [(entry.label, json.dumps([entry.id, entry.terms])) for entry in games])
     _no_twins("agent", [_player(entry) for entry in agents])
     for number, entry in enumerate(games):
         if entry.blocks is not None:
-            _check_whole(f"games[{number}].blocks", entry.blocks, *_BLOCKS)
+            check_whole(f"games[{number}].blocks", entry.blocks, *_BLOCKS)
+    for number, agent in enumerate(agents):
+        if agent.concurrency is not None:
+            check_whole(f"agents[{number}].concurrency", agent.concurrency, *_WHOLE["concurrency"])
+    check_terms(raw, [agent.name for agent in agents], list(zip([entry.id for entry in games], seats, strict=True)))
     return msgspec.structs.replace(raw, games=games, agents=agents)
 
 
 def _check_numbers(raw: Tournament) -> None:
     for key, (least, most) in _WHOLE.items():
         if (value := getattr(raw, key)) is not None:
-            _check_whole(key, value, least, most)
+            check_whole(key, value, least, most)
     for key in _SECONDS:
         seconds = getattr(raw, key)
         if seconds is not None and not 0 < seconds <= _LONGEST:
             raise ConfigError(f"{key}={seconds}: allowed are seconds above 0, up to {_LONGEST:.0f}")
     if not 0 < raw.void_limit <= 1:
         raise ConfigError(f"void_limit={raw.void_limit}: allowed are shares above 0, up to 1")
-
-
-def _check_whole(key: str, value: int, least: int, most: int) -> None:
-    if not least <= value <= most:
-        raise ConfigError(f"{key}={value}: allowed are {least} to {most}")
 
 
 def _check_text(what: str, text: str) -> None:
@@ -268,7 +264,7 @@ def _check_text(what: str, text: str) -> None:
 
 def _named(entry: AgentEntry) -> AgentEntry:
     spec = _whole(entry)
-    return AgentEntry(spec, entry.name.strip() or str(AgentSpec.parse(spec)))
+    return AgentEntry(spec, entry.name.strip() or str(AgentSpec.parse(spec)), concurrency=entry.concurrency)
 
 
 def _whole(entry: AgentEntry) -> str:
@@ -298,9 +294,11 @@ def _no_twins(what: str, labelled: Sequence[tuple[str, str]]) -> None:
         seen[key] = label
 
 
-def _check_seats(entry: GameEntry, game: Game, agents: int) -> None:
-    if game.players - len(game.house) > 1 and agents < 2:
+def _seats(entry: GameEntry, game: Game, agents: int) -> int:
+    """How many seats agents take."""
+    if (seats := game.players - len(game.house)) > 1 and agents < 2:
         raise ConfigError(f"{entry.id} needs at least 2 agents, got {agents}")
+    return seats
 
 
 def _plain(value: Any) -> str:
@@ -321,7 +319,7 @@ def dump(tournament: Tournament) -> str:
 
 def _toml(value: Any) -> str:
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(str(key))} = {_toml(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{_toml(str(key))} = {_toml(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
