@@ -1,77 +1,31 @@
 """Plays what the schedule lists and the store does not hold: one event loop, a bounded number of games at once."""
 
 import asyncio
-import gc
 import inspect
-import queue
-import signal
 import sys
-import threading
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack
 from itertools import chain, product
-from types import FrameType
-from typing import Self, TypeVar
+from typing import TypeVar
 
-import msgspec
-
-from arena.agent import Agent, AgentError
+from arena.agent import Agent
 from arena.episode import Episode
 from arena.match import play
-from arena.registry import make_game
-from arena.tournaments.config import GameEntry, Tournament
-from arena.tournaments.schedule import Fixture, count, fixtures, seats_of
-from arena.tournaments.store import Store, StoreError
+from arena.tournaments.config import Tournament
+from arena.tournaments.interrupts import Interrupts, collected_rarely
+from arena.tournaments.preflight import probe
+from arena.tournaments.recorder import Recorder
+from arena.tournaments.schedule import Fixture, count, fixtures
+from arena.tournaments.store import Store
+from arena.tournaments.tally import Aborted, Refused, Tally
 from arena.workers import Workers
 
 __all__ = ["Aborted", "Refused", "Tally", "run"]
 
 T = TypeVar("T")
 
-_WAITING = 64  # finished games that may wait for the disk
-_COLLECTED = 100_000  # objects more than before, until the garbage collector looks at the young ones
+
 _JUDGED = 20  # attempts before the share of void ones means anything
-
-
-class Refused(ValueError):
-    """An agent cannot play one of the games; nothing was played."""
-
-
-class Aborted(RuntimeError):
-    """The run gave up: too many attempts were void. What was finished is kept."""
-
-
-@dataclass
-class Tally:
-    """How far a run is; kept up to date while it plays."""
-
-    total: int
-    there: int = 0
-    """Finished before this run began, or by another run beside it."""
-    finished: int = 0
-    """Finished and stored by this run."""
-    forfeits: int = 0
-    truncated: int = 0
-    voids: int = 0
-    """Void attempts."""
-    given_up: int = 0
-    """Games left void after all retries, in this run or before."""
-    stopped: bool = False
-    """Asked to end before all was played."""
-    reasons: Counter[str] = field(default_factory=Counter)
-    """Why attempts were void."""
-
-    @property
-    def done(self) -> int:
-        """All that need not be played any more."""
-        return self.there + self.finished
-
-    @property
-    def left(self) -> int:
-        """Games still to be played."""
-        return self.total - self.done - self.given_up
 
 
 def run(
@@ -98,27 +52,12 @@ def run(
     """
     playing = _Run(tournament, store, redo_void)
     try:
-        with _collected_rarely():
+        with collected_rarely():
             return asyncio.run(playing.play(report, tick))
     except KeyboardInterrupt:
         if not playing.tally.stopped:
             raise
         return playing.tally
-
-
-@contextmanager
-def _collected_rarely() -> Iterator[None]:
-    """While a thousand games wait for models, the collector walks all they hold again and again: a fifth of the time.
-
-    What a game leaves behind goes by reference counts; cycles wait a little longer.
-    """
-    before = gc.get_threshold()
-    if 0 < before[0] < _COLLECTED:
-        gc.set_threshold(_COLLECTED, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 class _Run:
@@ -130,7 +69,7 @@ class _Run:
         self.tally = Tally(sum(count(tournament)))
         self.pending: Iterator[Fixture] = self._pending()
         self.tasks: list[asyncio.Task[None]] = []
-        self.recorder: _Recorder | None = None
+        self.recorder: Recorder | None = None
         self.abort = ""
 
     def _pending(self) -> Iterator[Fixture]:
@@ -146,7 +85,7 @@ class _Run:
 
     async def play(self, report: Callable[[Tally], None], tick: float) -> Tally:
         """All that is pending, with `report` told on the way."""
-        with _Interrupts(self._interrupt, self.tournament.people), Workers(self.tournament.workers) as pool:
+        with Interrupts(self._interrupt, self.tournament.people), Workers(self.tournament.workers) as pool:
             ticker = asyncio.create_task(_tick(report, self.tally, tick))
             try:
                 await self._play_all(pool)
@@ -179,14 +118,16 @@ class _Run:
             asked = [agent for agent, entry in seated if not entry.human]
             probes = list(product(self.tournament.games, asked))
             at_once = self._at_once(pool)
-            await self._side_by_side(
-                iter(probes), min(len(probes), at_once), lambda probe: self._probe(probe[0], probe[1], pool)
-            )
+
+            async def ask(pair: tuple[GameEntry, Agent]) -> None:
+                await probe(self.tournament, *pair, pool, lambda: self.tally.stopped)
+
+            await self._side_by_side(iter(probes), min(len(probes), at_once), ask)
             if self.tally.stopped:
                 return
             store = self.store if isinstance(self.store, Store) else opened.enter_context(self.store())
             self.finished |= store.finished()  # another run of it may have begun
-            recorder = self.recorder = opened.enter_context(_Recorder(store, self.tally))
+            recorder = self.recorder = opened.enter_context(Recorder(store, self.tally))
             left = max(self.tally.total - len(self.finished), 1)
             await self._side_by_side(
                 self.pending, min(left, at_once), lambda fixture: self._game(fixture, recorder, pool)
@@ -215,31 +156,7 @@ class _Run:
         searches = asked.deadline is not None and any(agent.blocking for agent in self.agents)
         return min(asked.concurrency, pool.count) if searches else asked.concurrency
 
-    async def _probe(self, entry: GameEntry, agent: Agent, pool: Workers) -> None:
-        """One move of one agent in one game; the other seats play at random, and cost nothing."""
-        asked = self.tournament
-        first = make_game(entry.id, asked.seed, entry.options)
-        try:
-            if (ready := agent.prepare(first, asked.referee)) is not None:
-                await ready
-        except (ValueError, AgentError) as error:
-            raise Refused(f"agent {agent.name!r} cannot play {entry.label}: {error}") from error
-        free = seats_of(entry)[1]
-        seated: list[str | Agent] = ["random"] * len(free)
-        acting = [p for p in first.to_act() if p in free]
-        seated[free.index(acting[0]) if acting else 0] = agent
-        for _ in range(asked.void_retries + 1):
-            if self.tally.stopped:
-                return
-            tried = await play(
-                entry.id, seated, asked.seed, entry.options, msgspec.structs.replace(asked.referee, retries=0),
-                deadline=asked.deadline, turn_seconds=asked.turn_seconds, max_turns=1, pool=pool,
-            )  # fmt: skip
-            if tried.outcome != "void" and not _cut(tried):
-                return
-        raise Refused(f"agent {agent.name!r} cannot play {entry.label}: {tried.reason}")
-
-    async def _game(self, fixture: Fixture, recorder: "_Recorder", pool: Workers) -> None:
+    async def _game(self, fixture: Fixture, recorder: "Recorder", pool: Workers) -> None:
         """One game until it counts, or its retries are used up."""
         for _ in range(self.spent.get(fixture.id, 0), self.tournament.void_retries + 1):
             if self.tally.stopped or self.abort:
@@ -288,11 +205,6 @@ class _Run:
                 task.cancel()
 
 
-def _cut(episode: Episode) -> bool:
-    """Whether the agent's reply ended the game by nobody's fault: its context is too small, or an abort."""
-    return episode.outcome == "truncated" and any(turn.action is None for turn in episode.turns)
-
-
 async def _close(agent: Agent) -> None:
     closed = agent.close()
     if inspect.isawaitable(closed):
@@ -303,90 +215,3 @@ async def _tick(report: Callable[[Tally], None], tally: Tally, seconds: float) -
     while True:
         report(tally)
         await asyncio.sleep(seconds)
-
-
-class _Interrupts:
-    """Ctrl-C as a call in the loop, while the context lasts (in the main thread; elsewhere nothing is changed)."""
-
-    def __init__(self, act: Callable[[int], None], at_once: bool) -> None:
-        """`at_once`: interrupt what runs, too: a loop that waits for a line of input would not hear of it."""
-        self.act, self.at_once, self.times = act, at_once, 0
-
-    def __enter__(self) -> Self:
-        self.loop = asyncio.get_running_loop()
-        self.main = threading.current_thread() is threading.main_thread()
-        if self.main:
-            self.before = signal.signal(signal.SIGINT, self._caught)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.main:
-            signal.signal(signal.SIGINT, self.before)
-
-    def _caught(self, number: int, frame: FrameType | None) -> None:
-        self.times += 1
-        if self.at_once:
-            self.act(1)
-            raise KeyboardInterrupt
-        self.loop.call_soon_threadsafe(self.act, self.times)
-
-
-class _Recorder:
-    """A thread that stores episodes, so that no game waits for the disk; a game counts once it is stored."""
-
-    def __init__(self, store: Store, tally: Tally) -> None:
-        self.store, self.tally = store, tally
-        self.queue: queue.SimpleQueue[tuple[Fixture, Episode] | None] = queue.SimpleQueue()
-        self.error: Exception | None = None
-        self.looking = asyncio.Lock()
-        self.thread = threading.Thread(target=self._work, name="recorder")
-
-    def __enter__(self) -> Self:
-        self.thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.queue.put(None)
-        self.thread.join()
-        if kind is None:
-            self.check()
-
-    async def put(self, fixture: Fixture, episode: Episode) -> None:
-        """Hand over an episode; waits only while many others do. Raises StoreError once one could not be kept."""
-        self.check()
-        self.queue.put((fixture, episode))
-        await asyncio.sleep(0)
-        if self.queue.qsize() > _WAITING:
-            async with self.looking:  # one looks for all: a thousand that do would leave the thread no time
-                await self._until_few_wait()
-
-    async def _until_few_wait(self) -> None:
-        while self.queue.qsize() > _WAITING:
-            self.check()
-            if not self.thread.is_alive():
-                raise StoreError(f"{self.store.path} is not written any more: its thread has ended")
-            await asyncio.sleep(0.002)
-
-    def check(self) -> None:
-        """Raise StoreError once an episode could not be kept."""
-        if self.error is not None:
-            said = f"{type(self.error).__name__}: {self.error}"
-            raise StoreError(f"{self.store.path} cannot be written: {said[:500]}") from self.error
-
-    def _work(self) -> None:
-        while (item := self.queue.get()) is not None:
-            if self.error is None:
-                try:
-                    self._keep(*item)
-                except Exception as error:  # noqa: BLE001 - whatever it is, the run must not go on without a record
-                    self.error = error
-
-    def _keep(self, fixture: Fixture, episode: Episode) -> None:
-        if episode.outcome == "void":
-            self.store.add_void(fixture, episode)
-        elif self.store.add(fixture, episode):
-            self.tally.finished += 1
-            self.tally.forfeits += bool(episode.forfeits)
-            self.tally.truncated += episode.outcome == "truncated"
-        else:
-            self.tally.there += 1  # another run of the same tournament was quicker

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from arena.match import play_sync
-from arena.tournaments.runner import Tally, _Recorder
+from arena.tournaments.recorder import Recorder
+from arena.tournaments.runner import Tally
 from arena.tournaments.store import StoreError
 
 GAMES = 300
@@ -32,22 +33,22 @@ class SlowStore:
 
 async def put_at_once(store: Any, tally: Tally) -> None:
     fixture: Any = None
-    with _Recorder(store, tally) as recorder:
+    with Recorder(store, tally) as recorder:
         await asyncio.gather(*[recorder.put(fixture, EPISODE) for _ in range(GAMES)])
 
 
 def test_one_game_looks_for_all_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """With hundreds looking again and again the thread would get no time."""
-    looking, most, waited, real = 0, 0, 0, _Recorder._until_few_wait
+    looking, most, waited, real = 0, 0, 0, Recorder._until_few_wait
 
-    async def counted(recorder: _Recorder) -> None:
+    async def counted(recorder: Recorder) -> None:
         nonlocal looking, most, waited
         looking, waited = looking + 1, waited + 1
         most = max(most, looking)
         await real(recorder)
         looking -= 1
 
-    monkeypatch.setattr(_Recorder, "_until_few_wait", counted)
+    monkeypatch.setattr(Recorder, "_until_few_wait", counted)
     store, tally = SlowStore(), Tally(GAMES)
     asyncio.run(put_at_once(store, tally))
     assert (store.kept, tally.finished) == (GAMES, GAMES)

@@ -13,8 +13,10 @@ import sqlalchemy as sa
 
 from arena.episode import Episode, replay, validate
 from arena.tournaments.config import parse
+from arena.tournaments.preflight import probe
+from arena.tournaments.recorder import Recorder
 from arena.tournaments.report import board
-from arena.tournaments.runner import Aborted, Refused, Tally, _Recorder, _Run, run
+from arena.tournaments.runner import Aborted, Refused, Tally, _Run, run
 from arena.tournaments.schedule import Fixture
 from arena.tournaments.store import GameRow, Store, StoreError
 from arena.workers import Workers
@@ -119,7 +121,7 @@ def test_given_up_games_wait_for_redo_void(tmp_path: Path) -> None:
 
 
 def test_one_void_attempt_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arena.tournaments.runner._Run._probe", _no_preflight)
+    monkeypatch.setattr("arena.tournaments.runner.probe", _no_preflight)
     tally = play(tmp_path, agents=["flaky?times=2", "first"])
     assert (tally.finished, tally.voids, tally.given_up) == (12, 2, 0)
 
@@ -325,7 +327,7 @@ def test_a_record_that_cannot_be_kept_ends_the_run(
 
 
 def test_a_recorder_that_is_gone_does_not_hold_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_Recorder, "_work", lambda _: None)
+    monkeypatch.setattr(Recorder, "_work", lambda _: None)
     with pytest.raises(StoreError, match="is not written any more"):
         play(tmp_path, games=["TicTacToe"], blocks=100)
 
@@ -352,10 +354,10 @@ def test_agents_are_closed_when_another_cannot_be_made(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("game", ["SecretMafia", "TicTacToe", "RockPaperScissors", "Arithmetic", "LiarsDice?players=4"])
-def test_preflight_asks_one_seat(game: str, tmp_path: Path) -> None:
+def test_preflight_asks_one_seat(game: str) -> None:
     asked = parse({"games": [game], "agents": ["random", "first"], "blocks": 1, "referee": {"retries": 3}})
-    with Store.resume(tmp_path, asked) as store, Workers(1) as pool:
-        asyncio.run(_Run(asked, store, redo_void=False)._probe(asked.games[0], Counted(), pool))
+    with Workers(1) as pool:
+        asyncio.run(probe(asked, asked.games[0], Counted(), pool))
     assert Counted.asked == 1
 
 
