@@ -11,7 +11,7 @@ from typing import TypeVar
 from arena.agent import Agent
 from arena.episode import Episode
 from arena.match import play
-from arena.tournaments.config import Tournament
+from arena.tournaments.config import GameEntry, Tournament
 from arena.tournaments.interrupts import Interrupts, collected_rarely
 from arena.tournaments.preflight import probe
 from arena.tournaments.recorder import Recorder
