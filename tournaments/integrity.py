@@ -1,7 +1,6 @@
 """What a file must hold to be a store that can be believed and played on; else a StoreError names it and says why."""
 
 from collections.abc import Container, Iterable
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -9,19 +8,19 @@ import sqlalchemy as sa
 
 from arena.tournaments import tables
 from arena.tournaments.config import GameEntry, Tournament
-from arena.tournaments.sqlite import OldSchemaError, StoreError
+from arena.tournaments.database import Database, OldSchemaError, StoreError
 
 __all__ = ["check_known", "check_same", "check_schema", "check_whole", "damaged", "key_of", "played"]
 
 _NUMBERS = msgspec.json.Decoder(tuple[int, ...])
 
 
-def damaged(path: Path, why: str) -> StoreError:
+def damaged(path: str, why: str) -> StoreError:
     """The error to raise."""
     return StoreError(f"{path} is damaged: {why}; it was left as it is")
 
 
-def check_schema(connection: sa.Connection, path: Path) -> None:
+def check_schema(connection: sa.Connection, path: str) -> None:
     """All tables and columns of this schema. Raises OldSchemaError where it can be brought up to date."""
     inspector = sa.inspect(connection)
     names = set(inspector.get_table_names())
@@ -34,7 +33,7 @@ def check_schema(connection: sa.Connection, path: Path) -> None:
             raise damaged(path, f"{name} has no {', '.join(sorted(missing))}")
 
 
-def _check_version(path: Path, version: Any) -> None:
+def _check_version(path: str, version: Any) -> None:
     if version == tables.SCHEMA:
         return
     said = f"{path} has schema {version}, this Arena reads {tables.SCHEMA}"
@@ -44,10 +43,11 @@ def _check_version(path: Path, version: Any) -> None:
     raise StoreError(f"{said}{'; a newer Arena wrote it' * newer}; it was left as it is")
 
 
-def check_whole(connection: sa.Connection, path: Path) -> None:
-    """Every page of the file; that all which games refer to is there. Takes time in a large one."""
-    if (found := connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()) != "ok":
-        raise damaged(path, str(found))
+def check_whole(connection: sa.Connection, database: Database) -> None:
+    """Every page of a file; that all which games refer to is there. Takes time in a large one."""
+    path = database.name
+    if found := database.damage(connection):
+        raise damaged(path, found)
     games, entries, config = tables.games.c, tables.entries.c, tables.config.c
     if not connection.execute(sa.select(games.id).limit(1)).first():
         return
@@ -60,14 +60,14 @@ def check_whole(connection: sa.Connection, path: Path) -> None:
     check_known(path, played, set(connection.execute(sa.select(tables.agents.c.id)).scalars()))
 
 
-def check_known(path: Path, agents: Iterable[int], listed: Container[int]) -> None:
+def check_known(path: str, agents: Iterable[int], listed: Container[int]) -> None:
     """That all agents who played are listed."""
     for agent in sorted(agents):
         if agent not in listed:
             raise damaged(path, f"agent {agent} played in it and is not listed")
 
 
-def check_same(connection: sa.Connection, path: Path, new: Tournament) -> None:
+def check_same(connection: sa.Connection, path: str, new: Tournament) -> None:
     """That what was played in the store belongs to this tournament, too."""
     row = connection.execute(sa.select(tables.config.c.value).where(tables.config.c.key == "config")).scalar()
     if row is None or not played(connection):
@@ -85,7 +85,7 @@ def check_same(connection: sa.Connection, path: Path, new: Tournament) -> None:
             raise _other(path, f"it holds {old.blocks_of(game)} blocks of {game.label}")
 
 
-def _check_players(connection: sa.Connection, path: Path, new: Tournament) -> None:
+def _check_players(connection: sa.Connection, path: str, new: Tournament) -> None:
     """All that played must be there still, under their old names."""
     named = dict(zip(new.identities(), new.agents, strict=True))
     for name, called in connection.execute(sa.select(tables.agents.c.identity, tables.agents.c.name)):
@@ -105,7 +105,7 @@ def key_of(entry: GameEntry) -> tuple[str, str]:
     return entry.id, _json(entry.terms)
 
 
-def _other(path: Path, why: str) -> StoreError:
+def _other(path: str, why: str) -> StoreError:
     return StoreError(f"{path} is another tournament's: {why}; it was left as it is. Choose another --out")
 
 

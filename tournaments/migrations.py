@@ -42,5 +42,15 @@ def _conducts(
         yield {"id": game, "conduct": msgspec.json.encode(conducts).decode()}
 
 
-MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {2: _add_conduct}
+def _add_leases(connection: sa.Connection) -> None:
+    """To 4."""
+    connection.exec_driver_sql("ALTER TABLE games ADD COLUMN seq BIGINT NOT NULL DEFAULT 0")
+    connection.exec_driver_sql("ALTER TABLE games ADD COLUMN roles TEXT NOT NULL DEFAULT '[]'")
+    connection.exec_driver_sql("ALTER TABLE games ADD COLUMN teams TEXT NOT NULL DEFAULT '[]'")
+    connection.exec_driver_sql(
+        "CREATE TABLE leases (game TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL, taken FLOAT, expires FLOAT)"
+    )
+
+
+MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {2: _add_conduct, 3: _add_leases}
 """By schema: what brings a store from it to the next one."""

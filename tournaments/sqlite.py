@@ -4,93 +4,118 @@ import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import sqlalchemy as sa
 import zstandard
 
 from arena.tournaments import tables
+from arena.tournaments.database import Database, StoreError, first_line
 from arena.version import __version__
 
-__all__ = ["OldSchemaError", "StoreError", "check_header", "connect", "create", "migrate"]
+__all__ = ["SMALL", "Sqlite"]
 
+SMALL = 16 << 20
+"""Bytes up to which a file is checked page by page at every opening."""
 _HEADER = b"SQLite format 3\0"
 
 
-class StoreError(RuntimeError):
-    """The file is no store, is another tournament's, or cannot be read; it was left as it is."""
+class Sqlite(Database):
+    """One file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.name = path, str(path)
+
+    @property
+    def small(self) -> bool:
+        """Whether reading all of it takes no time."""
+        return self.path.stat().st_size <= SMALL
+
+    def exists(self) -> bool:
+        """Whether there is a file."""
+        return self.path.exists()
+
+    def check(self) -> None:
+        """Raise StoreError for a path that is no SQLite file; nothing else is read."""
+        path = self.path
+        try:
+            with path.open("rb") as file:
+                header = file.read(len(_HEADER))
+        except FileNotFoundError as error:
+            raise StoreError(f"{path} does not exist; name a run folder that `arena tournament run` left") from error
+        except OSError as error:
+            raise StoreError(f"{path} cannot be read: {error.strerror}") from error
+        if header != _HEADER:
+            raise StoreError(f"{path} is not an SQLite file; it was left as it is")
+
+    def engine(self, *, read_only: bool) -> sa.Engine:
+        """A writing transaction takes the write lock as it begins: two that have read cannot both go on to write."""
+        engine = sa.create_engine("sqlite://", creator=_connect(self.path, read_only=read_only), poolclass=sa.NullPool)
+
+        @sa.event.listens_for(engine, "begin")
+        def begin(connection: sa.Connection) -> None:
+            writing = connection.get_execution_options().get("writing", False)
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+        return engine
+
+    def create(self) -> None:
+        """Made beside and linked into place."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        fresh.unlink(missing_ok=True)
+        engine = sa.create_engine("sqlite://", creator=lambda: sqlite3.connect(fresh), poolclass=sa.NullPool)
+        try:
+            with engine.begin() as connection:
+                tables.fill(connection, __version__)
+            engine.dispose()
+            _place(fresh, self.path)
+        except sa.exc.DatabaseError as error:
+            raise StoreError(f"{self.path} cannot be written: {first_line(error)}") from error
+        finally:
+            fresh.unlink(missing_ok=True)
+
+    def migrate(self) -> None:
+        """In one transaction."""
+        engine = self.engine(read_only=False)
+        try:
+            with engine.connect() as connection, connection.execution_options(writing=True).begin():
+                tables.migrate(connection)
+        except (sa.exc.DatabaseError, zstandard.ZstdError, msgspec.DecodeError, ValueError) as error:
+            why = f"{self.path} cannot be brought up to date: {first_line(error)}; it was left as it is"
+            raise StoreError(why) from error
+        finally:
+            engine.dispose()
+
+    def damage(self, connection: sa.Connection) -> str:
+        """What a look at every page finds."""
+        found = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar())
+        return "" if found == "ok" else found
+
+    def sequence(self) -> Any:
+        """One more than the last: writers take turns."""
+        return sa.select(sa.func.coalesce(sa.func.max(tables.games.c.seq), 0) + 1).scalar_subquery()
+
+    def marker(self, connection: sa.Connection) -> int:
+        """One more than the last."""
+        return int(connection.execute(sa.select(self.sequence())).scalar() or 1)
 
 
-class OldSchemaError(StoreError):
-    """The file is a store of an older schema, which `Store.resume` brings up to date."""
-
-
-def check_header(path: Path) -> None:
-    """Raise StoreError for a path that is no SQLite file; nothing else is read."""
-    try:
-        with path.open("rb") as file:
-            header = file.read(len(_HEADER))
-    except FileNotFoundError as error:
-        raise StoreError(f"{path} does not exist; name a run folder that `arena tournament run` left") from error
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror}") from error
-    if header != _HEADER:
-        raise StoreError(f"{path} is not an SQLite file; it was left as it is")
-
-
-def connect(path: Path, *, read_only: bool) -> Callable[[], sqlite3.Connection]:
+def _connect(path: Path, *, read_only: bool) -> Callable[[], sqlite3.Connection]:
     """A maker of connections; without a write-ahead log a reader touches nothing, not even beside the file."""
 
     def made() -> sqlite3.Connection:
         quiet = read_only and not path.with_name(f"{path.name}-wal").exists()
         mode = "mode=ro&immutable=1" if quiet else "mode=ro" if read_only else "mode=rw"
         uri = f"{path.absolute().as_uri()}?{mode}"
-        connection = sqlite3.connect(uri, uri=True, timeout=60, check_same_thread=False)
+        connection = sqlite3.connect(uri, uri=True, timeout=60, check_same_thread=False, isolation_level=None)
         if not read_only:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")
         return connection
 
     return made
-
-
-def migrate(path: Path) -> None:
-    """Bring a store to the schema of this Arena, in one transaction. Raises StoreError where it is damaged."""
-    engine = sa.create_engine("sqlite://", creator=connect(path, read_only=False), poolclass=sa.NullPool)
-    try:
-        _migrate(engine)
-    except (sa.exc.DatabaseError, sqlite3.DatabaseError, zstandard.ZstdError, msgspec.DecodeError, ValueError) as error:
-        why = str(getattr(error, "orig", None) or error).split("\n", 1)[0]
-        raise StoreError(f"{path} cannot be brought up to date: {why}; it was left as it is") from error
-    finally:
-        engine.dispose()
-
-
-def _migrate(engine: sa.Engine) -> None:
-    with engine.connect() as connection:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")  # sqlite3 would not put a change of tables into a transaction
-        version = connection.execute(sa.select(tables.schema.c.version)).scalar_one()
-        while version < tables.SCHEMA:
-            tables.MIGRATIONS[version](connection)
-            version += 1
-        connection.execute(sa.update(tables.schema).values(version=version))
-        connection.commit()
-
-
-def create(path: Path) -> None:
-    """An empty store, complete or not there at all: made beside and linked into place."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.unlink(missing_ok=True)
-    engine = sa.create_engine("sqlite://", creator=lambda: sqlite3.connect(fresh), poolclass=sa.NullPool)
-    try:
-        with engine.begin() as connection:
-            tables.meta.create_all(connection)
-            connection.execute(sa.insert(tables.schema).values(version=tables.SCHEMA))
-            connection.execute(sa.insert(tables.config).values(key="arena", value=__version__))
-        engine.dispose()
-        _place(fresh, path)
-    finally:
-        fresh.unlink(missing_ok=True)
 
 
 def _place(fresh: Path, path: Path) -> None:

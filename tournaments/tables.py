@@ -4,9 +4,23 @@ import sqlalchemy as sa
 
 from arena.tournaments.migrations import MIGRATIONS
 
-__all__ = ["MIGRATIONS", "SCHEMA", "agents", "config", "entries", "episodes", "games", "meta", "schema", "voids"]
+__all__ = [
+    "MIGRATIONS",
+    "SCHEMA",
+    "agents",
+    "config",
+    "entries",
+    "episodes",
+    "fill",
+    "games",
+    "leases",
+    "meta",
+    "migrate",
+    "schema",
+    "voids",
+]
 
-SCHEMA = 3  # 1 was never released
+SCHEMA = 4  # 1 was never released
 
 meta = sa.MetaData()
 schema = sa.Table("arena_schema", meta, sa.Column("version", sa.Integer, nullable=False))
@@ -54,6 +68,9 @@ games = sa.Table(
     sa.Column("conduct", sa.Text, nullable=False),  # JSON: `Conduct.numbers` of those seats
     sa.Column("started", sa.Float, nullable=False),
     sa.Column("ended", sa.Float, nullable=False),
+    sa.Column("seq", sa.BigInteger, nullable=False, index=True),  # later games have greater ones: `Database.marker`
+    sa.Column("roles", sa.Text, nullable=False),  # JSON: of those seats; "[]": they have none
+    sa.Column("teams", sa.Text, nullable=False),  # JSON: of those seats; "[]": each for itself
 )
 episodes = sa.Table(
     "episodes",
@@ -72,3 +89,27 @@ voids = sa.Table(
     sa.Column("ended", sa.Float, nullable=False),
     sa.Column("data", sa.LargeBinary, nullable=False),
 )
+leases = sa.Table(
+    "leases",
+    meta,
+    sa.Column("game", sa.Text, primary_key=True),
+    sa.Column("owner", sa.Text, nullable=False),
+    sa.Column("taken", sa.Float, nullable=False),  # seconds since the epoch, by the database's clock
+    sa.Column("expires", sa.Float, nullable=False),
+)
+
+
+def fill(connection: sa.Connection, arena: str) -> None:
+    """Make all tables; `arena`: the version that does."""
+    meta.create_all(connection)
+    connection.execute(sa.insert(schema).values(version=SCHEMA))
+    connection.execute(sa.insert(config).values(key="arena", value=arena))
+
+
+def migrate(connection: sa.Connection) -> None:
+    """Bring the tables to this schema."""
+    version = connection.execute(sa.select(schema.c.version)).scalar_one()
+    while version < SCHEMA:
+        MIGRATIONS[version](connection)
+        version += 1
+    connection.execute(sa.update(schema).values(version=version))
