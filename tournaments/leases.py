@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from arena.tournaments import tables
 from arena.tournaments.database import upsert
 
-__all__ = ["claim", "living", "now", "release", "renew"]
+__all__ = ["claim", "living", "now", "owners", "release", "renew"]
 
 _LEASES = tables.leases.c
 _MOST = 500  # ids in one question
@@ -80,3 +80,8 @@ def living(connection: sa.Connection) -> int:
     """How many leases have not expired."""
     query = sa.select(sa.func.count()).select_from(tables.leases).where(_LEASES.expires >= now(connection))
     return int(connection.execute(query).scalar() or 0)
+
+
+def owners(connection: sa.Connection) -> list[str]:
+    """Who has leases, expired ones too."""
+    return list(connection.execute(sa.select(_LEASES.owner).distinct().order_by(_LEASES.owner)).scalars())

@@ -127,6 +127,10 @@ class Store(Reader):
         with self._writing():
             leases.release(self._connection, owner, ids)
 
+    def owners(self) -> list[str]:
+        """Who has leases, expired ones too."""
+        return self._guarded(lambda: leases.owners(self._connection))
+
     def results(self, after: int = 0) -> tuple[list[Result], int]:
         """Finished games since a marker, and the next marker; agents and entries as numbers of the tournament.
 
