@@ -1,0 +1,119 @@
+"""Choices among alternatives whose log weights are linear in the parameters, fitted by Newton's method.
+
+P(alternative) = e^(features . values) / z, where each value is a sum of parameters: a strength and a seat term, or the
+strengths of a team. The log likelihood is concave, and with normal priors it has one maximum (the conditional logit of
+McFadden, *Conditional logit analysis of qualitative choice behavior*, 1974). Rows are vectorised; there is no loop over
+games.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arena.tournaments.ratings.davidson import Fit
+from arena.tournaments.ratings.newton import newton
+
+__all__ = ["Block", "clustered", "fit", "inverse"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Block(NamedTuple):
+    """Choices of one shape: the same alternatives, other parameters in every row."""
+
+    features: Floats
+    """Shape (alternatives, slots): what an alternative's log weight is made of."""
+    places: Ints
+    """Shape (rows, slots, parts): the parameters that a slot's value is the sum of; their number stands for none."""
+    seen: Floats
+    """Shape (rows, slots): features of the alternative that happened."""
+    cluster: Ints
+    weight: Floats
+    """What each row tells beside the others."""
+    times: Floats
+    """How many clusters like its own a row stands for."""
+
+
+def fit(blocks: Sequence[Block], mean: Floats, precision: Floats, start: Floats | None = None) -> Fit:
+    """The mode of the posterior under independent normal priors. Raises ArithmeticError if it does not converge."""
+    mode = newton(
+        lambda x: _loss(blocks, x, mean, precision),
+        lambda x: _derivatives(blocks, x, mean, precision),
+        mean if start is None else start,
+    )
+    return Fit(mode.parameters, mode.hessian, precision, mode.iterations)
+
+
+def clustered(fitted: Fit, blocks: Sequence[Block]) -> Floats:
+    """The sandwich estimator over clusters, as in `davidson.clustered`."""
+    from scipy.sparse import csr_matrix
+
+    size = len(fitted.parameters)
+    rows, columns, values, often = [], [], [], np.zeros(1 + max(int(block.cluster.max()) for block in blocks))
+    for block in blocks:
+        probability, _ = _probabilities(block, fitted.parameters)
+        off = (block.seen - probability @ block.features) * (block.weight * np.sqrt(block.times))[:, None]
+        shape = block.places.shape
+        rows.append(np.broadcast_to(block.cluster[:, None, None], shape).ravel())
+        columns.append(block.places.ravel())
+        values.append(np.broadcast_to(off[:, :, None], shape).ravel())
+        often[block.cluster] = block.times
+    numbers = np.concatenate(rows), np.concatenate(columns)
+    scores = csr_matrix((np.concatenate(values), numbers), shape=(len(often), size + 1))[:, :size]
+    clusters = float(often.sum())
+    meat = (scores.T @ scores).toarray() * (clusters / max(clusters - 1, 1))
+    bread = inverse(fitted.hessian)
+    return np.asarray(bread @ (meat + np.diag(fitted.precision)) @ bread, dtype=np.float64)
+
+
+def inverse(matrix: Floats) -> Floats:
+    """Of a positive definite matrix, symmetric to the last bit."""
+    found = np.linalg.inv(matrix)
+    return np.asarray((found + found.T) / 2, dtype=np.float64)
+
+
+def _values(block: Block, x: Floats) -> Floats:
+    """Of every slot, shape (rows, slots)."""
+    return np.asarray(np.append(x, 0.0)[block.places].sum(axis=2), dtype=np.float64)
+
+
+def _probabilities(block: Block, x: Floats) -> tuple[Floats, Floats]:
+    """Of every alternative, shape (rows, alternatives), and log z."""
+    logits = _values(block, x) @ block.features.T
+    top = logits.max(axis=1, keepdims=True)
+    shares = np.exp(logits - top)
+    z = shares.sum(axis=1, keepdims=True)
+    return shares / z, (top + np.log(z))[:, 0]
+
+
+def _loss(blocks: Sequence[Block], x: Floats, mean: Floats, precision: Floats) -> float:
+    total = 0.5 * float((precision * (x - mean) ** 2).sum())
+    for block in blocks:
+        _, log_z = _probabilities(block, x)
+        told = (block.seen * _values(block, x)).sum(axis=1) - log_z
+        total -= float((block.weight * block.times * told).sum())
+    return total
+
+
+def _derivatives(blocks: Sequence[Block], x: Floats, mean: Floats, precision: Floats) -> tuple[Floats, Floats]:
+    """Gradient and Hessian of the negative log posterior."""
+    size = len(x)
+    gradient, hessian = np.append(precision * (x - mean), 0.0), np.diag(np.append(precision, 1.0)).ravel()
+    for block in blocks:
+        probability, _ = _probabilities(block, x)
+        slots, counted = block.features.shape[1], block.weight * block.times
+        expected = probability @ block.features
+        squares = (block.features[:, :, None] * block.features[:, None, :]).reshape(-1, slots * slots)
+        spread = (probability @ squares).reshape(-1, slots, slots) - expected[:, :, None] * expected[:, None, :]
+        spread *= counted[:, None, None]
+        off = (block.seen - expected) * counted[:, None]
+        parts = block.places.shape[2]
+        for a in range(parts):
+            gradient -= np.bincount(block.places[:, :, a].ravel(), off.ravel(), size + 1)
+            for b in range(parts):
+                place = block.places[:, :, None, a] * (size + 1) + block.places[:, None, :, b]
+                hessian += np.bincount(place.ravel(), spread.ravel(), (size + 1) ** 2)
+    return gradient[:size], hessian.reshape(size + 1, size + 1)[:size, :size]
