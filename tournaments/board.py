@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 from arena.tournaments.conduct import Conduct
 from arena.tournaments.config import Tournament
 from arena.tournaments.ratings import Ratings
+from arena.tournaments.readings import Spent
 
 __all__ = [
     "AgentTotals",
@@ -24,6 +25,7 @@ __all__ = [
 ]
 
 _NONE = Conduct()
+_NOT = Spent(0, 0, 0.0)
 
 
 class Pair(NamedTuple):
@@ -65,6 +67,8 @@ class Row:
     """Probability that it is the best of those that can be compared with it."""
     letters: str = ""
     """Agents that share a letter do not differ significantly."""
+    mean: float | None = None
+    """Mean return, where the game pays scores and the table is rated."""
     score: float | None = None
     """Mean normalised score where the game pays scores: 1 is the most there is, 0 as `Section.zero` says."""
     score_half: float | None = None
@@ -171,6 +175,11 @@ class Beside(NamedTuple):
     """How far the ratings of the others move, at most, in Elo, if this agent were there five more times."""
     residuals: list[Residual]
     """The most surprising pairs first."""
+
+    @property
+    def circular(self) -> bool:
+        """Whether cycles are more than chance makes: twice what it would give on average, and a point more."""
+        return self.cycle > 2 * self.cycle_noise + 0.01
 
 
 Kind = Literal["pairs", "ranked", "teams", "tasks", "scores", "overall"]
@@ -283,8 +292,8 @@ class Board:
     method: Method | None = None
     standings: list[Standings] = field(default_factory=list)
     """Of Swiss and knockout tournaments."""
-    spent: Conduct = _NONE
-    """Of all agents, void attempts and games that are left out too."""
+    spent: Spent = _NOT
+    """Void attempts and games that are left out too."""
     downloads: tuple[str, ...] = ()
     """Names of the files that `arena.tournaments.downloads.write` makes of this run."""
 
