@@ -136,8 +136,8 @@ def _check_tables(tables: Sequence[Sequence[str]], agents: Sequence[str], games:
     for game, seats in games:
         if seats > 1 and seats not in sizes:
             raise ConfigError(f"{game} has {seats} seats for agents, and no table in schedule.tables has as many")
-    if odd := sizes - {seats for _, seats in games}:
-        raise ConfigError(f"schedule.tables has a table of {min(odd)}, and no game has as many seats for agents")
+    if odd := sizes - {seats for _, seats in games if seats > 1}:
+        raise ConfigError(f"schedule.tables has a table of {min(odd)}, and no game of as many seats is to be paired")
 
 
 def _check_stop(asked: Stop, agents: Sequence[str], games: Sequence[tuple[str, int]]) -> None:

@@ -97,11 +97,20 @@ class Maker:
         self.seats = [len(seats_of(entry)[1]) for entry in tournament.games]
         self.terms = [[entry.id, entry.terms, settings] for entry in tournament.games]
 
+    def key(self, block: Block) -> str:
+        """What the games of a block have in common: game, seed, and who sits at the table."""
+        seated = sorted([self.names[agent] for agent in block.table])
+        return _hash([*self.terms[block.entry], self.tournament.seed + block.number, seated], 8)
+
+    def size(self, block: Block) -> int:
+        """How many games a block has."""
+        return len(rotations(block.table)) * self.tournament.repetitions
+
     def games(self, block: Block) -> list[Fixture]:
         """All repetitions of all rotations."""
         entry, number, table = block
         seed, terms, names = self.tournament.seed + number, self.terms[entry], self.names
-        key = _hash([*terms, seed, sorted(names[agent] for agent in table)], 8)
+        key = self.key(block)
         return [
             Fixture(
                 _hash([*terms, seed, [names[agent] for agent in order], repetition], 16),

@@ -128,7 +128,7 @@ SPRT = {"elo0": 0, "elo1": 5}
         ({"schedule": "list?tables=random|random"}, "schedule.tables[0] has an agent twice"),
         ({"schedule": "list?tables=random|first,first|random"}, "schedule.tables[1] is the same table as [0]"),
         ({"schedule": "list?tables=random"}, "TicTacToe-v0 has 2 seats for agents, and no table"),
-        ({"schedule": "list?tables=random|first,first"}, "has a table of 1, and no game has as many seats"),
+        ({"schedule": "list?tables=random|first,first"}, "has a table of 1, and no game of as many seats"),
         ({"stop": 5}, "stop must be a table, got '5'"),
         ({"stop": ""}, "no stopping rule: write NAME=VALUE,... of interval, ranks, sprt, games"),
         ({"stop": "intervall=5"}, "unknown stopping rule 'intervall'. Did you mean 'interval'?"),
