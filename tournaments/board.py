@@ -10,6 +10,7 @@ from arena.tournaments.ratings import Ratings
 from arena.tournaments.readings import Spent
 
 __all__ = [
+    "MARKS",
     "AgentTotals",
     "Beside",
     "Board",
@@ -182,6 +183,18 @@ class Beside(NamedTuple):
         return self.cycle > 2 * self.cycle_noise + 0.01
 
 
+MARKS = {
+    "undefeated": "never lost a point: only a weak prior says how far ahead it is",
+    "winless": "never won a point: only a weak prior says how far behind it is",
+    "one-sided": "some of its group never lost a point to the others: only a weak prior says how far ahead they are",
+    "few games": "too few games for a rating that the prior does not touch",
+    "separate group": "never met the agents of other groups, not even through others: it is not compared with them",
+    "thin overlap": "shares few tasks with the others: the rating hangs on how hard the model takes tasks to be",
+    "never apart from a team-mate": "always on one side with somebody: nothing tells what is whose",
+    "anchor": "its rating is given, not measured",
+}
+"""What the flags of rows mean."""
+
 Kind = Literal["pairs", "ranked", "teams", "tasks", "scores", "overall"]
 
 
@@ -303,6 +316,13 @@ class Board:
         ids = [entry.id for entry in self.tournament.games]
         games = ", ".join(entry.id if ids.count(entry.id) == 1 else entry.label for entry in self.tournament.games)
         return self.tournament.name or (games if len(self.tournament.games) < 4 else "Tournament")
+
+    @property
+    def marks(self) -> dict[str, str]:
+        """The flags that any row has, and what they mean."""
+        tables = [*self.sections, *([self.overall] if self.overall is not None else [])]
+        seen = {flag for section in tables for row in section.rows for flag in row.flags}
+        return {flag: meaning for flag, meaning in MARKS.items() if flag in seen}
 
     @property
     def conduct(self) -> list[Conduct]:

@@ -1,227 +1,161 @@
-"""What a store's games say: ratings, scores, means and their caveats, ready to be shown by a terminal or a page."""
+"""What a store's games say: ratings, scores and their caveats, ready to be shown by a terminal, a page or a file."""
 
-from collections import Counter, defaultdict
-from typing import NamedTuple
+import shlex
+from collections import Counter
 
+import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-from arena.tournaments.board import AgentTotals, Board, Pair, Row, Section
-from arena.tournaments.columns import Columns, Floats, Ints
+from arena.tournaments.board import AgentTotals, Beside, Board, Curve, Method, Residual
 from arena.tournaments.conduct import Conduct
-from arena.tournaments.config import GameEntry, Tournament, dump
-from arena.tournaments.ratings import Results, mean_returns, rate
-from arena.tournaments.schedule import count, seats_of
+from arena.tournaments.config import Tournament, dump
+from arena.tournaments.notes import notes
+from arena.tournaments.schedule import count
+from arena.tournaments.sections import Known, Told, told
 from arena.tournaments.store import Store
+from arena.tournaments.tables import SCHEMA
+from arena.tournaments.terms import Schedule, Stop
 
-__all__ = ["board", "outcomes"]
+__all__ = ["board"]
 
-_TIED = 1e-6  # values that differ less are equal
-_ALIKE = 4  # games of one pair, all alike, from which on that is worth a word
-
-
-class _Played(NamedTuple):
-    """The games of one entry that count, agents as numbers of the board."""
-
-    label: str
-    seats: int
-    games: Columns
-    dropped: int
-    counts: Ints
-    """Shape (3, agents): games, forfeits, void attempts."""
-    conduct: Floats
-    """Shape (agents, fields of `Conduct`)."""
-    news: Floats
-    """`Columns.news` of two-player games, else nothing."""
+_POINTS = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])  # of first and second seat, by outcome
 
 
-def outcomes(returns: Floats, forfeits: NDArray[np.bool_]) -> Ints:
-    """Of two-player games, as numbers of `ratings.OUTCOMES`: the higher return wins, equal ones draw.
+def board(store: Store, *, whole: bool = True) -> Board:
+    """Read a store and work all of it out.
 
-    Both arguments have the shape (games, 2). Who alone forfeited has lost.
+    `whole`: with what is told beside the ratings and their history, which pages show and a terminal does not.
     """
-    earned = 1 + np.sign(returns[:, 1] - returns[:, 0])
-    alone = forfeits.sum(axis=1) == 1
-    return np.where(alone, np.where(forfeits[:, 0], 2, 0), earned).astype(np.int64)
-
-
-def board(store: Store) -> Board:
-    """Read a store and work all of it out."""
-    tournament, agents, voids = store.tournament(), store.agents(), store.voids()
-    names = list(agents.values())
-    played = [_played(store, key, entry, tournament, voids) for key, entry in store.entries().items()]
-    totals = sum([game.counts for game in played], np.zeros((3, len(names)), dtype=np.int64))
-    return Board(
+    tournament, names = store.tournament(), tuple(store.agents().values())
+    known = Known(tournament, names, store.totals())
+    entries = store.entries()
+    made = [told(store, key, entry, known) for key, entry in entries.items()]
+    if whole:
+        for key, one in zip(entries, made, strict=True):
+            _beside(store, key, one, len(names))
+    voids = store.voids()
+    shown = Board(
         tournament=tournament,
         toml=dump(tournament),
         versions=store.versions(),
         path=store.path,
-        agents=[AgentTotals(name, *totals[:, k].tolist()) for k, name in enumerate(names)],
-        sections=[_section(game, names) for game in played],
-        overall=_overall(played, names),
-        finished=sum(len(game.games.block) + game.dropped for game in played),
+        agents=_agents(tournament, known),
+        sections=[one.section for one in made],
+        overall=None,
+        finished=sum(entry.games + entry.dropped for entry in known.totals.entries.values()),
         planned=sum(count(tournament)),
         voids=len(voids),
         void_reasons=Counter(reason for _, _, reason in voids).most_common(3),
-        notes=_notes(played, names, totals),
+        notes=[],
+        spent=store.spent(),
+    )
+    shown.method = _method(shown)
+    shown.notes = notes(shown, [one.counts for one in made])
+    return shown
+
+
+def _agents(tournament: Tournament, known: Known) -> list[AgentTotals]:
+    """What is counted of each, over all games."""
+    specs = {entry.name: entry.spec for entry in tournament.agents}
+    identities = dict(zip(specs, tournament.identities(), strict=True))
+    agents = []
+    for number, name in enumerate(known.names):
+        counts = [of for (_, agent), of in known.totals.agents.items() if agent == number]
+        latency = counts[0].latency if counts else None
+        for more in counts[1:]:
+            latency = latency.plus(more.latency) if latency else more.latency
+        agents.append(
+            AgentTotals(
+                name,
+                sum(of.games for of in counts),
+                sum(of.forfeits for of in counts),
+                sum(of.voids for of in counts),
+                spec=specs.get(name, ""),
+                identity=identities.get(name, ""),
+                conduct=sum([of.conduct for of in counts], Conduct()),
+                p50=latency.p50 if latency else None,
+                p95=latency.p95 if latency else None,
+                truncated=sum(of.truncated for of in counts),
+                anchor=tournament.anchors.get(name),
+            )
+        )
+    return agents
+
+
+def _beside(store: Store, key: int, one: Told, agents: int) -> None:
+    """Nash weights and their like, and the history."""
+    from arena.tournaments.ratings.beside import beside
+
+    section = one.section
+    if one.results is not None and section.ratings is not None:
+        found = beside(one.results, section.ratings)
+        agents_of = [row.agent for row in section.rows]
+        by = {
+            name: {k: float(getattr(found, name)[k]) for k in agents_of}
+            for name in ("nash", "skill", "lottery", "clones")
+        }
+        residuals = [Residual(*residual) for residual in found.residuals]
+        section.beside = Beside(
+            by["nash"], by["skill"], by["lottery"], found.cycle, found.cycle_noise, by["clones"], residuals
+        )
+    if section.kind == "pairs" and section.rows:
+        section.curve = _curve(store, key, agents)
+
+
+def _curve(store: Store, key: int, agents: int) -> Curve:
+    from arena.tournaments.ratings.online import curve
+
+    past = store.timeline(key)
+    seats, points = np.stack([past.first, past.second], axis=1), _POINTS[past.outcome]
+    drawn = curve(agents, past.ended, seats, points)
+    known = ~np.isnan(drawn.elo)
+    elo = {
+        agent: [None if value != value else value for value in drawn.elo[:, agent].tolist()]
+        for agent in np.flatnonzero(known.any(axis=0)).tolist()
+    }
+    return Curve(drawn.games.tolist(), drawn.times.tolist(), elo)
+
+
+def _method(shown: Board) -> Method:
+    asked = shown.tournament
+    return Method(
+        schedule=_told(asked.schedule),
+        stop=_limits(asked.stop),
+        ended=f"{shown.finished} of {shown.planned} games are finished",
+        seeds=(asked.seed, shown.last_seed),
+        schema=SCHEMA,
+        command=_command(shown),
     )
 
 
-def _played(
-    store: Store, key: int, entry: GameEntry, tournament: Tournament, voids: list[tuple[int, tuple[int, ...], str]]
-) -> _Played:
-    seats, numbers = len(seats_of(entry)[1]), np.array(list(store.agents()), dtype=np.int64)
-    games = store.columns(key, seats)
-    games = games._replace(agents=np.searchsorted(numbers, games.agents))
-    kept = games if tournament.truncated == "score" else games.only(~games.truncated)
-    void = [agent for of, seated, _ in voids if of == key for agent in set(seated)]
-    seated = (kept.agents.ravel(), kept.agents[kept.forfeits], np.searchsorted(numbers, np.array(void, dtype=np.int64)))
-    counts = np.array([np.bincount(who, minlength=len(numbers)) for who in seated])
-    news = kept.news() if seats == 2 else np.zeros(0)
-    fields = kept.conduct.shape[2]
-    conduct = np.zeros((len(numbers), fields))
-    np.add.at(conduct, kept.agents.ravel(), kept.conduct.reshape(-1, fields))
-    return _Played(entry.label, seats, kept, len(games.block) - len(kept.block), counts, conduct, news)
+def _told(schedule: Schedule) -> str:
+    """The kind of schedule, and what was asked of it.
 
-
-def _section(game: _Played, names: list[str]) -> Section:
-    section = Section(game.label, game.seats, len(game.games.block), int(game.games.truncated.sum()))
-    if section.games and section.seats == 2:
-        _rate(section, _results([game], names), game.counts, game.conduct)
-    elif section.games:
-        _average(section, game, names)
-    return section
-
-
-def _overall(played: list[_Played], names: list[str]) -> Section | None:
-    rated = [game for game in played if game.seats == 2 and len(game.games.block)]
-    if not rated:
-        return None
-    games, truncated = [sum(len(g.games.block) for g in rated), sum(int(g.games.truncated.sum()) for g in rated)]
-    whole = Section("All two-player games", 2, games, truncated)
-    counts, conduct = sum([g.counts for g in rated]), sum([g.conduct for g in rated])
-    _rate(whole, _results(rated, names), np.asarray(counts), np.asarray(conduct))
-    return whole
-
-
-def _results(played: list[_Played], names: list[str]) -> Results:
-    columns, weights, blocks = [], [], 0
-    for number, (_, _, games, _, _, _, news) in enumerate(played):
-        first, second = games.agents.T
-        same = np.full(len(first), number, dtype=np.int64)
-        columns.append((same, first, second, outcomes(games.returns, games.forfeits), games.block + blocks))
-        weights.append(news)
-        blocks += int(games.block.max()) + 1
-    game, one, other, outcome, block = [np.concatenate(parts) for parts in zip(*columns, strict=True)]
-    labels = tuple([game.label for game in played])
-    return Results(tuple(names), labels, game, one, other, outcome, block, np.concatenate(weights))
-
-
-def _rate(section: Section, results: Results, counts: Ints, conduct: Floats) -> None:
-    """Rate all agents; a row for each that has played."""
-    rated = section.ratings = rate(results)
-    played = np.flatnonzero(rated.played).tolist()
-    order = sorted(played, key=lambda k: (rated.groups[k], -rated.elo[k], rated.players[k]))
-    ranks = _ranks([float(rated.elo[k]) for k in order])
-    section.rows = [
-        Row(
-            rank=rank,
-            agent=k,
-            name=rated.players[k],
-            games=int(rated.played[k]),
-            value=float(rated.elo[k]),
-            half=float(rated.half[k]),
-            forfeits=int(counts[1, k]),
-            voids=int(counts[2, k]),
-            won=int(rated.wins[k]),
-            drawn=int(rated.draws[k]),
-            lost=int(rated.losses[k]),
-            flags=rated.flags[k],
-            conduct=Conduct.of(conduct[k].tolist()),
-        )
-        for rank, k in zip(ranks, order, strict=True)
-    ]
-    section.pairs = _pairs(results, order)
-
-
-def _pairs(results: Results, order: list[int]) -> list[list[Pair | None]]:
-    n = len(results.players)
-    points, games = np.zeros((n, n)), np.zeros((n, n), dtype=np.int64)
-    for one, other, worth in (
-        (results.first, results.second, (1, 0.5, 0)),
-        (results.second, results.first, (0, 0.5, 1)),
-    ):
-        np.add.at(points, (one, other), np.array(worth)[results.outcome])
-        np.add.at(games, (one, other), 1)
-    return [
-        [Pair(float(points[i, j] / games[i, j]), int(games[i, j])) if games[i, j] else None for j in order]
-        for i in order
-    ]
-
-
-def _average(section: Section, game: _Played, names: list[str]) -> None:
-    """Mean returns; a row for each agent that has played."""
-    games, seats = game.games, game.seats
-    means = mean_returns(len(names), games.agents.ravel(), np.repeat(games.block, seats), games.returns.ravel())
-    ranked = sorted([(-mean.mean, k, mean) for k, mean in enumerate(means) if mean is not None])
-    ranks = _ranks([mean.mean for _, _, mean in ranked])
-    section.rows = [
-        Row(
-            rank=rank,
-            agent=k,
-            name=names[k],
-            games=mean.games,
-            value=mean.mean,
-            half=mean.half,
-            forfeits=int(game.counts[1, k]),
-            voids=int(game.counts[2, k]),
-            conduct=Conduct.of(game.conduct[k].tolist()),
-        )
-        for rank, (_, k, mean) in zip(ranks, ranked, strict=True)
-    ]
-
-
-def _ranks(values: list[float]) -> list[int]:
-    """Of values in order: equal ones share the first one's.
-
-    >>> _ranks([5.0, 3.0, 3.0, 1.0])
-    [1, 2, 2, 4]
+    >>> _told(Swiss(rounds=5))
+    'swiss (rounds 5)'
     """
-    ranks: list[int] = []
-    for at, value in enumerate(values):
-        tied = at > 0 and abs(value - values[at - 1]) < _TIED
-        ranks.append(ranks[-1] if tied else at + 1)
-    return ranks
+    given = [f"{name} {_plain(getattr(schedule, name))}" for name in schedule.__struct_fields__]
+    kind = str(schedule.__struct_config__.tag)
+    return f"{kind} ({', '.join(given)})" if given else kind
 
 
-def _notes(played: list[_Played], names: list[str], totals: Ints) -> list[str]:
-    dropped = sum(game.dropped for game in played)
-    notes = [f"{dropped} truncated games are left out, as the tournament declares."] if dropped else []
-    notes += [
-        f"{name} has no finished game; {voids} attempts with it were void."
-        for name, games, voids in zip(names, totals[0], totals[2], strict=True)
-        if voids and not games
-    ]
-    for game in played:
-        again = len(game.news) - round(float(game.news.sum()))
-        if again:
-            notes.append(
-                f"{game.label}: {again} games were played before in their block, move by move; they tell nothing new,"
-                " and make no interval smaller."
-            )
-        alike = [" – ".join(names[agent] for agent in seated) for seated in _alike(game.games)]
-        if alike:
-            notes.append(
-                f"{game.label}: nothing is random between {'; '.join(alike)}: all their games in these seats"
-                " are the same move by move, and prove less than their number says."
-            )
-    return notes
+def _limits(stop: Stop) -> str:
+    """What ends it before its schedule does.
+
+    >>> _limits(Stop(games=100, interval=40.0)), _limits(Stop())
+    ('interval 40.0, games 100', '')
+    """
+    limits = [(name, getattr(stop, name)) for name in stop.__struct_fields__]
+    return ", ".join([f"{name} {_plain(value)}" for name, value in limits if value is not None])
 
 
-def _alike(games: Columns) -> list[tuple[int, ...]]:
-    """Seatings whose games were all the same, forfeits apart."""
-    sound = games.only(games.forfeits.sum(axis=1) == 0)
-    seen: defaultdict[tuple[int, ...], list[str]] = defaultdict(list)
-    for seated, digest in zip(map(tuple, sound.agents.tolist()), sound.digest.tolist(), strict=True):
-        seen[seated].append(digest)
-    return [seated for seated, digests in sorted(seen.items()) if len(digests) >= _ALIKE and len(set(digests)) == 1]
+def _plain(value: object) -> str:
+    if isinstance(value, msgspec.Struct):
+        return " ".join([f"{name}={getattr(value, name)}" for name in value.__struct_fields__])
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _command(shown: Board) -> str:
+    """The command that plays the same tournament again."""
+    folder = shown.path.parent
+    return f"arena tournament run {shlex.quote(str(folder / 'tournament.toml'))} --out {shlex.quote(str(folder))}-again"

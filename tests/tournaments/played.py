@@ -14,7 +14,7 @@ __all__ = ["played"]
 
 
 def played(folder: Path, change: Callable[[int, Episode], Episode] | None = None, **asked: Any) -> Tournament:
-    """Play all games of a tournament into a store; `change`: what to make of each episode, by its number."""
+    """Play all games of a tournament into a store, once; `change`: what to make of each episode, by its number."""
     tournament = parse(asked)
     with Store.resume(folder, tournament) as store:
         for number, fixture in enumerate(fixtures(tournament)):
@@ -23,5 +23,9 @@ def played(folder: Path, change: Callable[[int, Episode], Episode] | None = None
             episode = play_sync(
                 entry.id, agents, fixture.seed, entry.options, tournament.referee, max_turns=tournament.max_turns
             )
-            store.add(fixture, change(number, episode) if change else episode)
+            episode = change(number, episode) if change else episode
+            if episode.outcome == "void":
+                store.add_void(fixture, episode)
+            else:
+                store.add(fixture, episode)
     return tournament

@@ -7,17 +7,21 @@ import pytest
 from arena.tournaments.board import Board, Pair
 from arena.tournaments.config import parse
 from arena.tournaments.ratings import OUTCOMES
-from arena.tournaments.report import board, outcomes
+from arena.tournaments.report import board
 from arena.tournaments.runner import Aborted, run
+from arena.tournaments.scanning import outcomes
 from arena.tournaments.store import Store
+from tests.tournaments.played import played
 
 PLAIN: dict[str, Any] = {"games": ["TicTacToe"], "agents": ["random", "first", "mcts?simulations=5"], "blocks": 6}
 
 
 def reported(folder: Path, **change: Any) -> Board:
-    asked = parse({**PLAIN, **change})
-    with Store.resume(folder, asked) as store:
-        run(asked, store)
+    played(folder, **{**PLAIN, **change})
+    return read(folder)
+
+
+def read(folder: Path) -> Board:
     with Store.open(folder) as store:
         return board(store)
 
@@ -50,7 +54,7 @@ def test_a_board_adds_up(tmp_path: Path) -> None:
     ]
     assert [section.seats for section in shown.sections] == [2, 2, 1, 3]
     assert [section.games for section in shown.sections] == [36, 36, 18, 18]
-    assert [section.ratings is not None for section in shown.sections] == [True, True, False, False]
+    assert [section.ratings is not None for section in shown.sections] == [True, True, False, True]
     assert [agent.games for agent in shown.agents] == [24 + 24 + 6 + 18] * 3
     whole = shown.overall
     assert whole is not None
@@ -117,11 +121,7 @@ def test_truncated_games_are_left_out_where_that_is_declared(tmp_path: Path) -> 
 
 
 def test_voids_are_told(tmp_path: Path) -> None:
-    asked = parse({**PLAIN, "agents": ["moody", "first"], "void_retries": 0, "void_limit": 0.5, "blocks": 4})
-    with Store.resume(tmp_path, asked) as store:
-        run(asked, store)
-    with Store.open(tmp_path) as store:
-        shown = board(store)
+    shown = reported(tmp_path, agents=["moody", "first"], blocks=4)
     assert (shown.finished, shown.planned, shown.voids) == (4, 8, 4)
     assert shown.void_reasons == [("ConnectionError: not today", 4)]
     assert [agent.voids for agent in shown.agents] == [4, 4]
@@ -129,13 +129,7 @@ def test_voids_are_told(tmp_path: Path) -> None:
 
 
 def test_who_never_finished_a_game_is_told(tmp_path: Path) -> None:
-    asked = parse(
-        {**PLAIN, "agents": ["moody", "first", "random"], "void_retries": 0, "void_limit": 1, "blocks": 1, "seed": 1}
-    )
-    with Store.resume(tmp_path, asked) as store:
-        run(asked, store)
-    with Store.open(tmp_path) as store:
-        shown = board(store)
+    shown = reported(tmp_path, agents=["moody", "first", "random"], blocks=1, seed=1)
     assert {row.name for row in shown.sections[0].rows} == {"random", "first"}
     assert shown.notes == ["moody has no finished game; 4 attempts with it were void."]
     assert shown.agents[0].voids == 4
@@ -177,10 +171,10 @@ def test_a_run_without_a_game_is_a_board_too(tmp_path: Path) -> None:
 
 
 def test_an_aborted_run_is_a_board_too(tmp_path: Path) -> None:
-    with pytest.raises(Aborted):
-        reported(tmp_path, agents=["moody", "first"], blocks=50)
-    with Store.open(tmp_path) as store:
-        shown = board(store)
+    asked = parse({**PLAIN, "agents": ["moody", "first"], "blocks": 50})
+    with Store.resume(tmp_path, asked) as store, pytest.raises(Aborted):
+        run(asked, store)
+    shown = read(tmp_path)
     assert 0 < shown.finished < shown.planned
     assert shown.voids > 0
 
