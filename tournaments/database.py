@@ -1,12 +1,13 @@
 """What a store needs of a database, beside portable SQL; `sqlite` and `postgres` are the two there are."""
 
 from abc import ABC, abstractmethod
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-__all__ = ["Database", "OldSchemaError", "StoreError", "first_line", "upsert"]
+__all__ = ["Database", "OldSchemaError", "StoreError", "adding", "first_line", "upsert"]
 
 
 class StoreError(RuntimeError):
@@ -68,9 +69,17 @@ class Database(ABC):
         return False
 
 
-def upsert(connection: sa.Connection, table: sa.Table) -> Any:
+def upsert(dialect: str, table: sa.Table) -> Any:
     """An INSERT that can say what is done on conflict: both databases say it in the same words."""
-    return (postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert)(table)
+    return (postgresql.insert if dialect == "postgresql" else sqlite.insert)(table)
+
+
+@cache
+def adding(dialect: str, table: sa.Table, sums: tuple[str, ...]) -> Any:
+    """Insert a row, or add these columns to the one that is there."""
+    row = upsert(dialect, table)
+    more = {name: table.c[name] + row.excluded[name] for name in sums}
+    return row.on_conflict_do_update(index_elements=list(table.primary_key.columns), set_=more)
 
 
 def first_line(error: BaseException) -> str:

@@ -9,8 +9,9 @@ import sqlalchemy as sa
 from arena.tournaments import tables
 from arena.tournaments.config import GameEntry, Tournament
 from arena.tournaments.database import Database, OldSchemaError, StoreError
+from arena.tournaments.migrations import MIGRATIONS
 
-__all__ = ["check_known", "check_same", "check_schema", "check_whole", "damaged", "key_of", "played"]
+__all__ = ["agreed", "check_known", "check_same", "check_schema", "check_whole", "damaged", "key_of", "played"]
 
 _NUMBERS = msgspec.json.Decoder(tuple[int, ...])
 
@@ -37,7 +38,7 @@ def _check_version(path: str, version: Any) -> None:
     if version == tables.SCHEMA:
         return
     said = f"{path} has schema {version}, this Arena reads {tables.SCHEMA}"
-    if version in tables.MIGRATIONS:
+    if version in MIGRATIONS:
         raise OldSchemaError(f"{said}; go on with it once (arena tournament run), and it is brought up to date")
     newer = isinstance(version, int) and version > tables.SCHEMA
     raise StoreError(f"{said}{'; a newer Arena wrote it' * newer}; it was left as it is")
@@ -83,6 +84,15 @@ def check_same(connection: sa.Connection, path: str, new: Tournament) -> None:
     for game in old.games:
         if asked.get(key_of(game), 0) < old.blocks_of(game) * old.repetitions:
             raise _other(path, f"it holds {old.blocks_of(game)} blocks of {game.label}")
+
+
+def agreed(connection: sa.Connection, new: Tournament) -> bool:
+    """Whether all agents and games that are listed belong to this tournament."""
+    named, asked = {*new.identities()}, {key_of(entry) for entry in new.games}
+    agents, entries = tables.agents.c, tables.entries.c
+    rows = connection.execute(sa.select(entries.env, entries.options)).all()
+    known = all(name in named for name in connection.execute(sa.select(agents.identity)).scalars())
+    return known and all(tuple(row) in asked for row in rows)
 
 
 def _check_players(connection: sa.Connection, path: str, new: Tournament) -> None:

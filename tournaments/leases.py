@@ -5,6 +5,7 @@ game has none, and is never leased.
 """
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -39,15 +40,16 @@ def _claim(connection: sa.Connection, games: list[str], owner: str, seconds: flo
     rows = [{"game": game, "owner": owner, "taken": taken, "expires": taken + seconds} for game in games]
     if not (rows := [row for row in rows if row["game"] not in over]):
         return set()
-    mine = set(connection.execute(_taking(connection), rows).scalars())
+    mine = set(connection.execute(_taking(connection.dialect.name), rows).scalars())
     if lost := _finished(connection, list(mine)):  # another process was storing it while we asked
         release(connection, owner, sorted(lost))
     return mine - lost
 
 
-def _taking(connection: sa.Connection) -> Any:
+@cache
+def _taking(dialect: str) -> Any:
     """Insert leases, or take over those that are expired or our own."""
-    fresh = upsert(connection, tables.leases)
+    fresh = upsert(dialect, tables.leases)
     return fresh.on_conflict_do_update(
         index_elements=[_LEASES.game],
         set_={name: fresh.excluded[name] for name in ("owner", "taken", "expires")},

@@ -9,9 +9,13 @@ import sqlalchemy as sa
 import zstandard
 
 from arena.episode import Episode
+from arena.tournaments import counts, tables, totals
 from arena.tournaments.conduct import conduct_of
+from arena.tournaments.config import Tournament
+from arena.tournaments.rows import roles_of, teams_of
+from arena.tournaments.schedule import rotations
 
-__all__ = ["MIGRATIONS"]
+__all__ = ["MIGRATIONS", "migrate"]
 
 _BATCH = 500  # games read and rewritten at once
 _SEATS = msgspec.json.Decoder(tuple[int, ...])
@@ -42,15 +46,94 @@ def _conducts(
         yield {"id": game, "conduct": msgspec.json.encode(conducts).decode()}
 
 
-def _add_leases(connection: sa.Connection) -> None:
-    """To 4."""
-    connection.exec_driver_sql("ALTER TABLE games ADD COLUMN seq BIGINT NOT NULL DEFAULT 0")
-    connection.exec_driver_sql("ALTER TABLE games ADD COLUMN roles TEXT NOT NULL DEFAULT '[]'")
-    connection.exec_driver_sql("ALTER TABLE games ADD COLUMN teams TEXT NOT NULL DEFAULT '[]'")
-    connection.exec_driver_sql(
-        "CREATE TABLE leases (game TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL, taken FLOAT, expires FLOAT)"
-    )
+_TABLES = """
+CREATE TABLE leases (game TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL, taken FLOAT NOT NULL, expires FLOAT NOT NULL);
+CREATE TABLE blocks (key TEXT NOT NULL PRIMARY KEY, entry INTEGER NOT NULL, games INTEGER NOT NULL,
+  pattern TEXT NOT NULL, counted BOOLEAN NOT NULL, ended FLOAT NOT NULL);
+CREATE TABLE patterns (entry INTEGER NOT NULL, pattern TEXT NOT NULL, worker INTEGER NOT NULL,
+  blocks INTEGER NOT NULL, PRIMARY KEY (entry, pattern, worker));
+CREATE TABLE seatings (entry INTEGER NOT NULL, first INTEGER NOT NULL, second INTEGER NOT NULL,
+  worker INTEGER NOT NULL, games INTEGER NOT NULL, fresh INTEGER NOT NULL, sound INTEGER NOT NULL,
+  low TEXT NOT NULL, high TEXT NOT NULL, PRIMARY KEY (entry, first, second, worker));
+CREATE TABLE totals (entry INTEGER NOT NULL, agent INTEGER NOT NULL, outcome TEXT NOT NULL,
+  worker INTEGER NOT NULL, seats INTEGER NOT NULL, games INTEGER NOT NULL, forfeits INTEGER NOT NULL,
+  turns FLOAT NOT NULL, replies FLOAT NOT NULL, illegal FLOAT NOT NULL, unreadable FLOAT NOT NULL,
+  cut FLOAT NOT NULL, calls FLOAT NOT NULL, prompt_tokens FLOAT NOT NULL, cached_tokens FLOAT NOT NULL,
+  completion_tokens FLOAT NOT NULL, seconds FLOAT NOT NULL, cost FLOAT NOT NULL,
+  PRIMARY KEY (entry, agent, outcome, worker));
+CREATE TABLE latencies (entry INTEGER NOT NULL, agent INTEGER NOT NULL, outcome TEXT NOT NULL,
+  worker INTEGER NOT NULL, bin INTEGER NOT NULL, answers INTEGER NOT NULL,
+  PRIMARY KEY (entry, agent, outcome, worker, bin));
+ALTER TABLE games ADD COLUMN seq BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE games ADD COLUMN roles TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE games ADD COLUMN teams TEXT NOT NULL DEFAULT '[]';
+CREATE INDEX games_alike ON games (block, digest);
+CREATE INDEX ix_games_seq ON games (seq)
+"""
+_WORKER = 0
 
 
-MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {2: _add_conduct, 3: _add_leases}
+def _add_counts(connection: sa.Connection) -> None:
+    """To 4: leases, tables of what games and void attempts come to, roles and teams, from the stored episodes."""
+    for statement in _TABLES.split(";"):
+        connection.exec_driver_sql(statement)
+    keys = connection.execute(sa.text("SELECT id FROM games ORDER BY ended, id")).scalars().all()
+    voids = connection.execute(sa.text("SELECT id FROM voids ORDER BY id")).scalars().all()
+    if not keys and not voids:
+        return
+    text = connection.execute(sa.text("SELECT value FROM tournament WHERE key = 'config'")).scalar()
+    if text is None:
+        raise ValueError("its tournament has no config")
+    asked = msgspec.json.decode(text, type=Tournament)
+    entries = connection.execute(sa.text("SELECT id, seats FROM entries")).all()
+    seats = {number: _SEATS.decode(text) for number, text in entries}
+    for seq, key in enumerate(keys, 1):
+        _count_game(connection, key, seq, asked, seats)
+    for void in voids:
+        row = connection.execute(sa.text("SELECT entry, agents, data FROM voids WHERE id = :id"), {"id": void}).one()
+        _count(connection, row, _episode(row.data), seats)
+
+
+def _count_game(
+    connection: sa.Connection, key: str, seq: int, asked: Tournament, seats: dict[int, tuple[int, ...]]
+) -> None:
+    query = "SELECT games.*, episodes.data FROM games LEFT JOIN episodes ON episodes.game = games.id WHERE id = :id"
+    row = connection.execute(sa.text(query), {"id": key}).one()
+    if row.data is None or row.entry not in seats:
+        raise ValueError(f"game {key} has no {'episode' if row.data is None else 'entry'}")
+    episode, taken = _episode(row.data), seats[row.entry]
+    change = {"id": key, "seq": seq, "roles": roles_of(episode, taken), "teams": teams_of(episode, taken)}
+    connection.execute(sa.text("UPDATE games SET seq = :seq, roles = :roles, teams = :teams WHERE id = :id"), change)
+    _count(connection, row, episode, seats)
+    if len(taken) == 2:
+        agents, forfeits, returns = [msgspec.json.decode(text) for text in (row.agents, row.forfeits, row.returns)]
+        game = counts.Game(
+            key, row.block, row.entry, tuple(agents), tuple(returns), tuple(forfeits), row.digest, row.ended,
+            size=len(rotations(tuple(agents))) * asked.repetitions,
+            truncated=row.outcome == "truncated", dropping=asked.truncated == "drop",
+        )  # fmt: skip
+        counts.count(connection, [game], _WORKER)
+
+
+def _count(connection: sa.Connection, row: Any, episode: Episode, seats: dict[int, tuple[int, ...]]) -> None:
+    taken = seats[row.entry]
+    conducts = [conduct_of(episode, seat) for seat in taken]
+    attempt = totals.Attempt(row.entry, _SEATS.decode(row.agents), taken, episode, conducts)
+    totals.count(connection, [attempt], _WORKER)
+
+
+def _episode(data: bytes) -> Episode:
+    return _EPISODE.decode(zstandard.ZstdDecompressor().decompress(data))
+
+
+MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {2: _add_conduct, 3: _add_counts}
 """By schema: what brings a store from it to the next one."""
+
+
+def migrate(connection: sa.Connection) -> None:
+    """Bring the tables to this schema."""
+    version = connection.execute(sa.select(tables.schema.c.version)).scalar_one()
+    while version < tables.SCHEMA:
+        MIGRATIONS[version](connection)
+        version += 1
+    connection.execute(sa.update(tables.schema).values(version=version))

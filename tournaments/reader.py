@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -13,14 +13,14 @@ import sqlalchemy as sa
 import zstandard
 
 from arena.episode import Episode
-from arena.tournaments import scanning, tables
+from arena.tournaments import counts, scanning, tables, totals
 from arena.tournaments.columns import Columns
 from arena.tournaments.config import GameEntry, Tournament
 from arena.tournaments.database import Database, StoreError, first_line
 from arena.tournaments.integrity import check_known, damaged
 from arena.tournaments.readings import Answers, PairCounts, RankedGames, Spent, Timeline, Totals
 
-__all__ = ["GameRow", "Kept", "Reader", "json_of"]
+__all__ = ["GameRow", "Kept", "Reader"]
 
 T = TypeVar("T")
 
@@ -118,7 +118,7 @@ class Reader:
 
     def pairs(self, entry: int) -> PairCounts:
         """The two-player games of an entry that count."""
-        return scanning.pairs(scanning.counting(self, entry))
+        return self._guarded(lambda: counts.pairs(self._connection, entry, np.array(list(self.agents()))))
 
     def ranked(self, entry: int) -> RankedGames:
         """The games of an entry that count, singly."""
@@ -134,15 +134,17 @@ class Reader:
 
     def timeline(self, entry: int) -> Timeline:
         """The two-player games of an entry that count, block by block in the order in which they ended."""
-        return scanning.timeline(self, entry)
+        return self._guarded(lambda: counts.timeline(self._connection, entry, np.array(list(self.agents()))))
 
     def totals(self) -> Totals:
         """What is counted of every agent in every entry."""
-        return scanning.totals(self)
+        positions = {number: at for at, number in enumerate(self.agents())}
+        dropping = self.tournament().truncated == "drop"
+        return self._guarded(lambda: totals.totals(self._connection, self.seats(), positions, dropping))
 
     def spent(self) -> Spent:
         """What all attempts have taken so far."""
-        return scanning.spent(self)
+        return self._guarded(lambda: totals.spent(self._connection, self.seats()))
 
     def games(self) -> list[GameRow]:
         """Every finished game, in the order of the ids, which is the same whenever they were played."""
@@ -238,8 +240,3 @@ def _row(
 ) -> GameRow:
     lists = _INTS.decode(agents), _FLOATS.decode(returns), _INTS.decode(forfeits)
     return GameRow(key, block, entry, *lists, outcome == "truncated", digest)
-
-
-def json_of(value: Any) -> str:
-    """As the tables keep it."""
-    return msgspec.json.encode(value).decode()

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from arena.tournaments.conduct import Conduct
 
 __all__ = [
+    "ALIKE",
     "AgentCount",
     "Answers",
     "EntryCount",
@@ -28,6 +29,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+ALIKE = 4
+"""Games of one seating, all alike, from which on that is worth a word."""
 _RATIO = 1.05  # from one bin of latencies to the next
 
 

@@ -12,14 +12,13 @@ from arena.tournaments.columns import Bools, Columns, Floats, Ints
 from arena.tournaments.conduct import Conduct
 from arena.tournaments.database import Database
 from arena.tournaments.history import Result
-from arena.tournaments.readings import AgentCount, EntryCount, PairCounts, RankedGames, Spent, Timeline, Totals
+from arena.tournaments.readings import ALIKE, AgentCount, EntryCount, PairCounts, RankedGames, Spent, Timeline, Totals
 
 if TYPE_CHECKING:
     from arena.tournaments.reader import Reader
 
 __all__ = ["counting", "outcomes", "pairs", "ranked", "results", "spent", "timeline", "totals"]
 
-_ALIKE = 4  # games of one pair, all alike, from which on that is worth a word
 _TEAMS = msgspec.json.Decoder(list[list[int]])
 _ROLES = msgspec.json.Decoder(tuple[str, ...])
 _INTS = msgspec.json.Decoder(tuple[int, ...])
@@ -60,7 +59,7 @@ def alike(games: Columns) -> list[tuple[int, int]]:
     seen: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
     for (first, second), digest in zip(sound.agents.tolist(), sound.digest.tolist(), strict=True):
         seen[first, second].append(digest)
-    return [seated for seated, digests in sorted(seen.items()) if len(digests) >= _ALIKE and len(set(digests)) == 1]
+    return [seated for seated, digests in sorted(seen.items()) if len(digests) >= ALIKE and len(set(digests)) == 1]
 
 
 def ranked(store: "Reader", entry: int) -> RankedGames:

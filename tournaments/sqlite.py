@@ -12,6 +12,7 @@ import zstandard
 
 from arena.tournaments import tables
 from arena.tournaments.database import Database, StoreError, first_line
+from arena.tournaments.migrations import migrate
 from arena.version import __version__
 
 __all__ = ["SMALL", "Sqlite"]
@@ -81,7 +82,7 @@ class Sqlite(Database):
         engine = self.engine(read_only=False)
         try:
             with engine.connect() as connection, connection.execution_options(writing=True).begin():
-                tables.migrate(connection)
+                migrate(connection)
         except (sa.exc.DatabaseError, zstandard.ZstdError, msgspec.DecodeError, ValueError) as error:
             why = f"{self.path} cannot be brought up to date: {first_line(error)}; it was left as it is"
             raise StoreError(why) from error

@@ -2,21 +2,24 @@
 
 import sqlalchemy as sa
 
-from arena.tournaments.migrations import MIGRATIONS
+from arena.tournaments.conduct import Conduct
 
 __all__ = [
-    "MIGRATIONS",
     "SCHEMA",
     "agents",
+    "blocks",
     "config",
     "entries",
     "episodes",
     "fill",
     "games",
+    "latencies",
     "leases",
     "meta",
-    "migrate",
+    "patterns",
     "schema",
+    "seatings",
+    "totals",
     "voids",
 ]
 
@@ -71,6 +74,7 @@ games = sa.Table(
     sa.Column("seq", sa.BigInteger, nullable=False, index=True),  # later games have greater ones: `Database.marker`
     sa.Column("roles", sa.Text, nullable=False),  # JSON: of those seats; "[]": they have none
     sa.Column("teams", sa.Text, nullable=False),  # JSON: of those seats; "[]": each for itself
+    sa.Index("games_alike", "block", "digest"),
 )
 episodes = sa.Table(
     "episodes",
@@ -99,17 +103,63 @@ leases = sa.Table(
 )
 
 
+blocks = sa.Table(  # of two-player games; the others are read singly
+    "blocks",
+    meta,
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("entry", sa.Integer, nullable=False),
+    sa.Column("games", sa.Integer, nullable=False),  # finished
+    sa.Column("pattern", sa.Text, nullable=False),  # JSON: (first, second, outcome, how often), sorted, that count
+    sa.Column("counted", sa.Boolean, nullable=False),  # the block is whole, and its pattern in `patterns`
+    sa.Column("ended", sa.Float, nullable=False),  # when the last game so far did
+)
+patterns = sa.Table(  # how many whole blocks of an entry came out so
+    "patterns",
+    meta,
+    sa.Column("entry", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("pattern", sa.Text, primary_key=True),
+    sa.Column("worker", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("blocks", sa.Integer, nullable=False),
+)
+seatings = sa.Table(  # games that count of one agent against another
+    "seatings",
+    meta,
+    sa.Column("entry", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("first", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("second", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("worker", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("games", sa.Integer, nullable=False),
+    sa.Column("fresh", sa.Integer, nullable=False),  # of them, not played before in their block, move by move
+    sa.Column("sound", sa.Integer, nullable=False),  # of them, without a forfeit; their first and last digest:
+    sa.Column("low", sa.Text, nullable=False),
+    sa.Column("high", sa.Text, nullable=False),
+)
+totals = sa.Table(  # by agent and outcome; rows of several workers add up, so that none waits for another
+    "totals",
+    meta,
+    sa.Column("entry", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("agent", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("outcome", sa.Text, primary_key=True),  # of the episode, void attempts too
+    sa.Column("worker", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("seats", sa.Integer, nullable=False),  # taken in games
+    sa.Column("games", sa.Integer, nullable=False),
+    sa.Column("forfeits", sa.Integer, nullable=False),
+    *[sa.Column(name, sa.Float, nullable=False) for name in Conduct.__struct_fields__],
+)
+latencies = sa.Table(  # answers by seconds: `readings.Latency`
+    "latencies",
+    meta,
+    sa.Column("entry", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("agent", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("outcome", sa.Text, primary_key=True),
+    sa.Column("worker", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("bin", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("answers", sa.Integer, nullable=False),
+)
+
+
 def fill(connection: sa.Connection, arena: str) -> None:
     """Make all tables; `arena`: the version that does."""
     meta.create_all(connection)
     connection.execute(sa.insert(schema).values(version=SCHEMA))
     connection.execute(sa.insert(config).values(key="arena", value=arena))
-
-
-def migrate(connection: sa.Connection) -> None:
-    """Bring the tables to this schema."""
-    version = connection.execute(sa.select(schema.c.version)).scalar_one()
-    while version < SCHEMA:
-        MIGRATIONS[version](connection)
-        version += 1
-    connection.execute(sa.update(schema).values(version=version))
