@@ -84,6 +84,8 @@ class RankedGames(NamedTuple):
     """Shape (games, seats): the team of every seat; None: each for itself."""
     roles: list[tuple[str, ...]]
     """Of every game's seats; () where seats have none."""
+    ended: Floats
+    """Seconds since the epoch."""
 
 
 class Answers(NamedTuple):
@@ -165,6 +167,8 @@ class AgentCount(NamedTuple):
     """Void attempts at games it sat in."""
     conduct: Conduct = Conduct()
     latency: Latency = Latency({})
+    wasted: Conduct = Conduct()
+    """In void attempts."""
 
 
 class EntryCount(NamedTuple):

@@ -65,7 +65,7 @@ def alike(games: Columns) -> list[tuple[int, int]]:
 def ranked(store: "Reader", entry: int) -> RankedGames:
     """Of the games that count."""
     games = counting(store, entry)
-    names = [tables.games.c[name] for name in ("seed", "teams", "roles", "outcome")]
+    names = [tables.games.c[name] for name in ("seed", "teams", "roles", "outcome", "ended")]
     query = sa.select(*names).where(tables.games.c.entry == entry).order_by(tables.games.c.id)
     rows = store._guarded(lambda: store._connection.execute(query).all())
     if store.tournament().truncated == "drop":
@@ -79,6 +79,7 @@ def ranked(store: "Reader", entry: int) -> RankedGames:
         np.array([row.seed for row in rows], dtype=np.int64),
         np.array(teams, dtype=np.int64) if any(teams) else None,
         [_ROLES.decode(row.roles) for row in rows],
+        np.array([row.ended for row in rows], dtype=np.float64),
     )
 
 

@@ -81,7 +81,8 @@ def totals(connection: sa.Connection, seats: dict[int, int], positions: dict[int
         at, out = (row.entry, positions[row.agent]), row.outcome
         was = agents[at]
         if out == "void":
-            agents[at] = was._replace(voids=int(row.games))
+            wasted = Conduct.of([row._mapping[name] for name in _FIELDS])
+            agents[at] = was._replace(voids=int(row.games), wasted=wasted)
         elif not (dropping and out == "truncated"):
             agents[at] = was._replace(
                 games=was.games + int(row.seats),
