@@ -25,6 +25,7 @@ COMMANDS = {
     "leaderboard": ("arena.cli.leaderboard:leaderboard", "Show the ratings of a run, in the terminal or as a page."),
     "models": ("arena.cli.models:models", "Ask a served model what it is and can do."),
     "play": ("arena.cli.play:play", "Sit down at a game in the terminal."),
+    "rate": ("arena.cli.rate:rate", "Rate the players of any table of results."),
     "show": ("arena.cli.show:show", "List the games of a run, and tell one move by move."),
     "tournament": ("arena.cli.tournament:tournament", "Run a tournament, or go on with one."),
 }
@@ -102,6 +103,7 @@ def cli() -> None:
     arena tournament run --game TicTacToe --agent random --agent 'mcts?simulations=50'
     arena leaderboard runs/demo               who is best, and how sure that is
     arena show runs/demo                      the games, to read move by move
+    arena rate results.csv                    the same ratings for a table of your own
     """
 
 

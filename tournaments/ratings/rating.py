@@ -1,0 +1,50 @@
+"""All that can be told of a table of results: its ratings, game by game where asked, and what is told beside them."""
+
+from collections.abc import Mapping
+from typing import NamedTuple, cast
+
+from arena.tournaments.ratings.beside import Beside, beside
+from arena.tournaments.ratings.columns import AnyResults, Given
+from arena.tournaments.ratings.pairs import Method, Ratings, Results, rate
+from arena.tournaments.ratings.ranked import RankedResults, rate_ranked
+from arena.tournaments.ratings.tasks import TaskResults, rate_tasks
+from arena.tournaments.ratings.teams import TeamResults, rate_teams
+
+__all__ = ["Rated", "rate_table"]
+
+Anchors = Mapping[str, float | tuple[float, float]]
+
+
+class Rated(NamedTuple):
+    """The ratings of a table."""
+
+    ratings: Ratings
+    beside: Beside | None
+    """Of games of two."""
+    games: dict[str, Ratings]
+    """Each game's own, where they were asked for."""
+
+
+def rate_table(given: Given, anchors: Anchors, method: str = "auto", *, overall: bool = False) -> Rated:
+    """Rate what a table gives; `overall`: with equal weight for every game, and each game's own ratings.
+
+    Raises ValueError where anchors are given for other tables than of games of two, or `overall` with anchors.
+    """
+    results, how = given.results, cast("Method", method)
+    if anchors and not isinstance(results, Results):
+        raise ValueError("anchors are for games of two only")
+    ratings = _rate(results, how, anchors)
+    told = beside(results, ratings) if isinstance(results, Results) else None
+    return Rated(ratings, told, {})
+
+
+def _rate(results: AnyResults, method: Method, anchors: Anchors) -> Ratings:
+    match results:
+        case Results():
+            return rate(results, method, anchors=anchors or None)
+        case RankedResults():
+            return rate_ranked(results, method)
+        case TeamResults():
+            return rate_teams(results, method)
+        case TaskResults():
+            return rate_tasks(results, method)
