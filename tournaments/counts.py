@@ -2,8 +2,7 @@
 
 A block's pattern says how often who beat whom in it. When a block is whole, its pattern is counted; blocks that are
 not are kept singly. All of it happens in the transaction that stores a game, under the lock of the block's row, so
-that of several processes exactly one counts a block. What `arena.tournaments.scanning` works out from all games comes
-out the same.
+that of several processes exactly one counts a block. What a look at all games finds comes out the same.
 """
 
 from collections import Counter, defaultdict
@@ -120,7 +119,7 @@ def _count_block(
     seated: dict[tuple[int, int, int], _Seating],
 ) -> None:
     """Games of one block: its row, and what changes in the tables of patterns and seatings."""
-    one, ended = games[0], max(game.ended for game in games)
+    one, ended = games[0], max([game.ended for game in games if game.counts], default=0.0)
     row = {"key": one.block, "entry": one.entry, "games": len(games), "pattern": _NONE, "counted": False}
     before = connection.execute(_open(connection.dialect.name), {**row, "ended": ended}).one()
     pattern, left = str(before.pattern), {game.id for game in games}

@@ -105,7 +105,7 @@ class Timeline(NamedTuple):
     """The two-player games of one entry that count, a row each, block by block in the order in which they ended."""
 
     ended: Floats
-    """Seconds since the epoch at which the block's last game so far ended."""
+    """Seconds since the epoch at which the last of the block that counts ended."""
     first: Ints
     second: Ints
     outcome: Ints

@@ -111,7 +111,7 @@ blocks = sa.Table(  # of two-player games; the others are read singly
     sa.Column("games", sa.Integer, nullable=False),  # finished
     sa.Column("pattern", sa.Text, nullable=False),  # JSON: (first, second, outcome, how often), sorted, that count
     sa.Column("counted", sa.Boolean, nullable=False),  # the block is whole, and its pattern in `patterns`
-    sa.Column("ended", sa.Float, nullable=False),  # when the last game so far did
+    sa.Column("ended", sa.Float, nullable=False),  # when the last game that counts did
 )
 patterns = sa.Table(  # how many whole blocks of an entry came out so
     "patterns",

@@ -9,9 +9,9 @@ from arena.tournaments.config import parse
 from arena.tournaments.ratings import OUTCOMES
 from arena.tournaments.report import board
 from arena.tournaments.runner import Aborted, run
-from arena.tournaments.scanning import outcomes
 from arena.tournaments.store import Store
 from tests.tournaments.played import played
+from tests.tournaments.scanning import outcomes
 
 PLAIN: dict[str, Any] = {"games": ["TicTacToe"], "agents": ["random", "first", "mcts?simulations=5"], "blocks": 6}
 
@@ -54,7 +54,7 @@ def test_a_board_adds_up(tmp_path: Path) -> None:
     ]
     assert [section.seats for section in shown.sections] == [2, 2, 1, 3]
     assert [section.games for section in shown.sections] == [36, 36, 18, 18]
-    assert [section.ratings is not None for section in shown.sections] == [True, True, False, True]
+    assert [section.ratings is not None for section in shown.sections] == [True, True, True, True]
     assert [agent.games for agent in shown.agents] == [24 + 24 + 6 + 18] * 3
     whole = shown.overall
     assert whole is not None

@@ -10,13 +10,13 @@ import sqlalchemy as sa
 
 from arena.episode import Episode, replay
 from arena.match import play_sync
+from arena.tournaments import migrations, sqlite, tables
 from arena.tournaments import store as store_module
-from arena.tournaments import tables
 from arena.tournaments.config import Tournament, parse
 from arena.tournaments.report import board
 from arena.tournaments.runner import run
 from arena.tournaments.schedule import Fixture, fixtures
-from arena.tournaments.sqlite import create
+from arena.tournaments.sqlite import Sqlite
 from arena.tournaments.store import OldSchemaError, Store, StoreError, results_file
 
 PLAIN: dict[str, Any] = {"games": ["TicTacToe"], "agents": ["random", "first"], "blocks": 2}
@@ -129,7 +129,7 @@ def later_schema(path: Path) -> None:
 def lost_column(path: Path) -> None:
     filled(path.parent)
     with sqlite3.connect(path) as connection:
-        connection.execute("ALTER TABLE games DROP COLUMN digest")
+        connection.execute("ALTER TABLE games DROP COLUMN plies")
     connection.close()
 
 
@@ -152,8 +152,8 @@ def scribbled(path: Path) -> None:
         (not_sqlite, "is not an SQLite file"),
         (empty, "is not an SQLite file"),
         (foreign, "is a database, but not a store of tournaments"),
-        (later_schema, "has schema 99, this Arena reads 3; a newer Arena wrote it; it was left"),
-        (lost_column, "is damaged: games has no digest"),
+        (later_schema, "has schema 99, this Arena reads 4; a newer Arena wrote it; it was left"),
+        (lost_column, "is damaged: games has no plies"),
         (cut_short, "malformed|damaged"),
         (scribbled, "malformed|damaged|cannot be read"),
     ],
@@ -221,7 +221,7 @@ def test_nothing_played_binds_nobody(tmp_path: Path) -> None:
 
 
 def test_a_store_without_a_tournament_yet(tmp_path: Path) -> None:
-    create(tmp_path / "results.db")
+    Sqlite(tmp_path / "results.db").create()
     with Store.open(tmp_path) as store, pytest.raises(StoreError, match="its tournament has no config"):
         board(store)
     with Store.resume(tmp_path, parse(PLAIN)) as store:
@@ -229,10 +229,10 @@ def test_a_store_without_a_tournament_yet(tmp_path: Path) -> None:
 
 
 def test_a_store_that_cannot_be_made_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(path: Path) -> None:
+    def full(*_: object) -> None:
         raise sa.exc.OperationalError("CREATE", {}, Exception("database or disk is full"))
 
-    monkeypatch.setattr(store_module, "create", full)
+    monkeypatch.setattr(tables, "fill", full)
     with pytest.raises(StoreError, match=r"results.db cannot be written: database or disk is full"):
         Store.resume(tmp_path, parse(PLAIN))
 
@@ -287,7 +287,7 @@ def test_another_run_may_be_quicker(links: bool, tmp_path: Path, monkeypatch: py
         monkeypatch.setattr("arena.tournaments.sqlite.os.link", refuse)
     filled(tmp_path)
     before = state(tmp_path)
-    create(results_file(tmp_path))
+    Sqlite(results_file(tmp_path)).create()
     assert state(tmp_path) == before
 
 
@@ -312,8 +312,8 @@ def notes(folder: Path) -> list[str]:
 def test_an_older_store_is_brought_up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     filled(tmp_path)
     monkeypatch.setattr(tables, "SCHEMA", tables.SCHEMA + 1)
-    monkeypatch.setitem(tables.MIGRATIONS, tables.SCHEMA - 1, grow)
-    with pytest.raises(OldSchemaError, match="has schema 3, this Arena reads 4; go on with it once"):
+    monkeypatch.setitem(migrations.MIGRATIONS, tables.SCHEMA - 1, grow)
+    with pytest.raises(OldSchemaError, match="has schema 4, this Arena reads 5; go on with it once"):
         Store.open(tmp_path)
     filled(tmp_path, blocks=3)
     assert notes(tmp_path) == ["random", "first"]
@@ -325,7 +325,7 @@ def test_a_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pyt
     filled(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(tables, "SCHEMA", tables.SCHEMA + 1)
-        patch.setitem(tables.MIGRATIONS, tables.SCHEMA - 1, grow_and_fail)
+        patch.setitem(migrations.MIGRATIONS, tables.SCHEMA - 1, grow_and_fail)
         with pytest.raises(RuntimeError, match="the power is out"):
             Store.resume(tmp_path, parse(PLAIN))
     with pytest.raises(sqlite3.OperationalError, match="no such table"):
@@ -346,8 +346,8 @@ def pages_read(folder: Path, small: int, opened: Callable[[Path], Store]) -> int
     """How often the whole file was checked."""
     checks: list[Path] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store_module, "_SMALL", small)
-        patch.setattr(store_module, "check_whole", lambda _, path: checks.append(path))
+        patch.setattr(sqlite, "SMALL", small)
+        patch.setattr(store_module, "check_whole", lambda _, database: checks.append(database.path))
         opened(folder).close()
     return len(checks)
 
