@@ -26,6 +26,7 @@ __all__ = ["check_terms", "check_whole", "known_keys", "schedule_table", "stop_t
 
 _MANY = 1_000_000_000
 _ELO = 100_000.0  # points: beyond, no chance differs from 0 or 1
+_LOGISTIC, _NORMALIZED = 1000.0, 100.0  # points of a sequential test; where its likelihoods are found with certainty
 _ENDPOINT = re.compile(r"[^\s/@?#]+:\d{1,5}")
 
 
@@ -42,6 +43,8 @@ class _Terms(Protocol):
     def endpoints(self) -> dict[str, int]: ...
     @property
     def store(self) -> str: ...
+    @property
+    def repetitions(self) -> int: ...
 
 
 def known_keys(where: str, data: object, allowed: Sequence[str]) -> None:
@@ -91,7 +94,7 @@ def check_terms(asked: _Terms, agents: Sequence[str], games: Sequence[tuple[str,
     `agents` are their names; `games` are (id, seats that agents take).
     """
     _check_schedule(asked.schedule, agents, games)
-    _check_stop(asked.stop, agents, games)
+    _check_stop(asked, agents, games)
     for name, elo in asked.anchors.items():
         _check_name("agent in anchors", name, agents)
         _check_share(f"anchors.{name}", elo, -_ELO, _ELO)
@@ -140,7 +143,8 @@ def _check_tables(tables: Sequence[Sequence[str]], agents: Sequence[str], games:
         raise ConfigError(f"schedule.tables has a table of {min(odd)}, and no game of as many seats is to be paired")
 
 
-def _check_stop(asked: Stop, agents: Sequence[str], games: Sequence[tuple[str, int]]) -> None:
+def _check_stop(terms: _Terms, agents: Sequence[str], games: Sequence[tuple[str, int]]) -> None:
+    asked = terms.stop
     for key in ("interval", "dollars", "minutes"):
         if (value := getattr(asked, key)) is not None and not 0 < value < math.inf:
             raise ConfigError(f"stop.{key}={value}: allowed are numbers above 0")
@@ -150,12 +154,13 @@ def _check_stop(asked: Stop, agents: Sequence[str], games: Sequence[tuple[str, i
         if (value := getattr(asked, key)) is not None:
             check_whole(f"stop.{key}", value, 1, most)
     if asked.sprt:
-        _check_sprt(asked.sprt, agents, games)
+        _check_sprt(asked.sprt, terms.repetitions, agents, games)
 
 
-def _check_sprt(test: Sprt, agents: Sequence[str], games: Sequence[tuple[str, int]]) -> None:
+def _check_sprt(test: Sprt, repetitions: int, agents: Sequence[str], games: Sequence[tuple[str, int]]) -> None:
+    limit = _LOGISTIC if test.model == "logistic" else _NORMALIZED / max(repetitions / 3, 1) ** 0.5
     for key in ("elo0", "elo1"):
-        _check_share(f"stop.sprt.{key}", getattr(test, key), -_ELO, _ELO)
+        _check_share(f"stop.sprt.{key}", getattr(test, key), -limit, limit)
     if test.elo0 >= test.elo1:
         raise ConfigError(f"stop.sprt.elo1={test.elo1:g}: allowed are numbers above elo0, which is {test.elo0:g}")
     for key in ("alpha", "beta"):
