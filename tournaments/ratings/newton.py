@@ -24,18 +24,25 @@ class Mode(NamedTuple):
 
 
 def newton(
-    loss: Callable[[Floats], float], derivatives: Callable[[Floats], tuple[Floats, Floats]], start: Floats
+    loss: Callable[[Floats], float],
+    derivatives: Callable[[Floats], tuple[Floats, Floats]],
+    start: Floats,
+    enough: float = 0.0,
 ) -> Mode:
-    """Minimise `loss`, given its gradient and Hessian. Raises ArithmeticError if it does not converge."""
+    """Minimise `loss`, given its gradient and Hessian. Raises ArithmeticError if it does not converge.
+
+    Both are asked about one array after the other: what they share may be kept between the two calls. `enough`: the
+    Newton decrement, the squared length of the step in standard errors, below which the step that is due is the last.
+    """
     x, here = start.copy(), loss(start)
     for iteration in range(_ITERATIONS):
         gradient, hessian = derivatives(x)
         step = np.linalg.solve(hessian, gradient)
         decrement = float(gradient @ step)
-        if decrement < _ENOUGH * (1 + abs(here)):
+        if decrement < max(enough, _ENOUGH * (1 + abs(here))):
             return Mode(x - step, hessian, iteration)
         size = 1.0
-        while (ahead := loss(x - size * step)) > here - 1e-4 * size * decrement:
+        while (ahead := loss(nearer := x - size * step)) > here - 1e-4 * size * decrement:
             size /= 2
-        x, here = x - size * step, ahead
+        x, here = nearer, ahead
     raise ArithmeticError(f"no convergence after {_ITERATIONS} iterations")

@@ -1,7 +1,8 @@
 """Ratings of two-player results on the Elo scale, with 95 % intervals and the reasons to distrust them.
 
-One maximum-likelihood fit (`arena.tournaments.ratings.davidson`) over all games; a group of players that met each other
-averages 1000. Usable alone:
+One penalised maximum-likelihood fit (`arena.tournaments.ratings.davidson`) over all games; a group of players that met
+each other averages 1000, unless `anchors` say where it is. Luck that a seed gives both seats in turn draws ratings
+together: they predict results of games with such luck. Usable alone:
 
 >>> rows = [("Nim", "ann", "bob", "first", seed) for seed in range(9)] + [("Nim", "bob", "ann", "draw", 9)]
 >>> table = rate(Results.of(rows))
@@ -15,7 +16,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from arena.tournaments.ratings.davidson import ELO, Cells, Fit, Prior, clustered, fit
+from arena.tournaments.ratings.anchors import CENTER, Anchors, anchored, belief, centering
+from arena.tournaments.ratings.bootstrap import bootstrap, patterns
+from arena.tournaments.ratings.davidson import ELO, Belief, Cells, Fit, Prior, fit
+from arena.tournaments.ratings.flags import flags, groups_of
+from arena.tournaments.ratings.sandwich import Clusters, clustered
 from arena.tournaments.ratings.standing import Standing, standing
 
 __all__ = ["CENTER", "OUTCOMES", "Mean", "Ratings", "Results", "mean_returns", "rate", "t_quantile"]
@@ -23,14 +28,14 @@ __all__ = ["CENTER", "OUTCOMES", "Mean", "Ratings", "Results", "mean_returns", "
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Outcome = Literal["first", "draw", "second"]
-Method = Literal["auto", "fisher", "clustered"]
+Method = Literal["auto", "fisher", "clustered", "bootstrap"]
+Seats = dict[str, dict[str, tuple[float, float]]]
 
 OUTCOMES: tuple[Outcome, ...] = ("first", "draw", "second")
-CENTER = 1000.0
 FIRST = "first seat"
 Z95 = 1.959963984540054
 _SAME = 1e-9  # relative difference of means that are equal but for rounding
-_FEW = 50  # games of a player below which the clustered estimate is too narrow
+_FEW = 5  # clusters of a player, below which their scatter says too little
 
 
 class Results(NamedTuple):
@@ -72,8 +77,12 @@ class Results(NamedTuple):
 
     def cells(self) -> Cells:
         """The counts that the fit needs."""
+        return self.indexed()[0]
+
+    def indexed(self) -> tuple[Cells, Ints]:
+        """The same, and the cell of every row."""
         sizes = len(self.players), len(self.games)
-        return Cells.of(*sizes, self.game, self.first, self.second, self.outcome, self.counted)
+        return Cells.indexed(*sizes, self.game, self.first, self.second, self.outcome, self.counted)
 
     @property
     def counted(self) -> Floats | None:
@@ -104,12 +113,14 @@ class Ratings(NamedTuple):
     """What there is to say against each number."""
     covariance: Floats
     """Of `elo`, shape (players, players)."""
-    seats: dict[str, dict[str, tuple[float, float]]]
+    seats: Seats
     """By game and seat ("first seat", where there are two): Elo points that it is worth, and half of the interval."""
     method: str
     """How the intervals were made: "fisher", "clustered" or "bootstrap"."""
     standing: Standing
     """Rank intervals, P(best), P(A > B) and significance groups."""
+    parameters: Floats | None = None
+    """Of the model, in natural units: what a later fit of the same players and games may `start` from."""
 
     @property
     def played(self) -> Ints:
@@ -126,96 +137,108 @@ class Ratings(NamedTuple):
         return float(self.elo[i] - self.elo[j]), Z95 * max(variance, 0.0) ** 0.5
 
 
-def rate(results: Results, method: Method = "auto", prior: Prior | None = None) -> Ratings:
+def rate(
+    results: Results,
+    method: Method = "auto",
+    prior: Prior | None = None,
+    *,
+    anchors: Anchors | None = None,
+    start: Floats | None = None,
+    replicates: int = 400,
+) -> Ratings:
     """Fit all results at once.
 
-    Intervals: from the curvature of the posterior ("fisher") where a player has under 50 games, from the scatter
-    between clusters ("clustered") otherwise. Raises ValueError if nobody played.
+    Intervals: from the scatter between clusters ("clustered"), from the curvature of the posterior ("fisher"), or from
+    `replicates` of a "bootstrap" over clusters. "auto": clustered, but players with games in fewer than 5 clusters get
+    the wider of that and the curvature's; it is called "fisher" where all are such. `anchors`: Elo, or (Elo, standard
+    deviation), of players whose rating is known. `start`: `Ratings.parameters` of a similar table. Raises ValueError if
+    nobody played, or for an anchor that is not there.
     """
     if not len(results.outcome):
         raise ValueError("nobody played: there is nothing to rate")
-    cells = results.cells()
-    fitted = fit(cells, prior)
-    tally, played = _tally(results), results.told()
-    chosen = method if method != "auto" else "fisher" if played[played > 0].min() < _FEW else "clustered"
-    covariance = _covariance(results, cells, fitted, chosen)
-    groups, flags = _flags(results, cells, tally)
-    center = _center(groups)
-    n, g = cells.players, cells.games
-    elo = CENTER + ELO * center @ fitted.parameters[:n]
-    shown = ELO**2 * center @ covariance[:n, :n] @ center.T
-    seat_sd = ELO * np.sqrt(np.diag(covariance)[n : n + g])
-    seat = ELO * fitted.parameters[n : n + g]
+    fixed = anchored(results.players, anchors or {})
+    cells, cell = results.indexed()
+    groups = groups_of(cells)
+    held = belief(groups, cells.games, prior, fixed)
+    fitted = fit(cells, start=start, belief=held)
+    center = centering(groups, fixed)
+    n = cells.players
+    natural, chosen = _Rated(results, cells, cell, held, fitted, center).covariance(method, replicates)
+    covariance = ELO**2 * natural
+    half = Z95 * np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    elo, shown = CENTER + ELO * center @ fitted.parameters[:n], covariance[:n, :n]
+    tally = _tally(results)
     return Ratings(
         results.players,
         elo,
-        Z95 * np.sqrt(np.maximum(np.diag(shown), 0.0)),
+        half[:n],
         *tally,
         groups,
-        flags,
+        flags(cells, groups, tally, results.told(), [player for player, _, _ in fixed]),
         shown,
-        {name: {FIRST: (float(seat[k]), Z95 * float(seat_sd[k]))} for k, name in enumerate(results.games)},
+        _seats(results.games, ELO * fitted.parameters[n:], half[n:]),
         chosen,
         standing(elo, shown, groups),
+        fitted.parameters,
     )
 
 
-def _covariance(results: Results, cells: Cells, fitted: Fit, method: str) -> Floats:
-    if method == "fisher":
-        return np.asarray(np.linalg.inv(fitted.hessian), dtype=np.float64)
-    return clustered(fitted, cells, *results[2:])
+class _Rated(NamedTuple):
+    """A fit, and what it was made from."""
+
+    results: Results
+    cells: Cells
+    cell: Ints
+    held: Belief
+    fit: Fit
+    center: Floats
+
+    def covariance(self, method: Method, replicates: int) -> tuple[Floats, str]:
+        """Of strengths as they are shown and of all other parameters, in natural units; and how it was found."""
+        results, cells, cell = self.results, self.cells, self.cell
+        if method == "fisher":
+            return self.shown(self.fit.inverse()), method
+        if method == "bootstrap":
+            kinds = patterns(cells, cell, results.outcome, results.cluster, results.weight, results.times)
+            drawn = bootstrap(self.fit, cells, self.held, kinds, replicates)
+            return self.shown(np.cov(drawn, rowvar=False)), method
+        clusters = Clusters.find(cells, cell, results.cluster, results.times)
+        scatter = self.shown(clustered(self.fit, cells, cell, results.outcome, clusters, results.weight))
+        if method == "clustered":
+            return scatter, method
+        each = clusters.each(cells, cell)
+        few = np.flatnonzero((each > 0) & (each < _FEW))
+        if len(few) == np.count_nonzero(each):
+            return _widened(self.shown(self.fit.inverse()), scatter, np.arange(len(scatter))), "fisher"
+        return (_widened(scatter, self.shown(self.fit.inverse()), few) if len(few) else scatter), "clustered"
+
+    def shown(self, covariance: Floats) -> Floats:
+        """About the mean of the group."""
+        n = len(self.center)
+        covariance[:n] = self.center @ covariance[:n]
+        covariance[:, :n] = covariance[:, :n] @ self.center.T
+        return (covariance + covariance.T) / 2
+
+
+def _widened(covariance: Floats, other: Floats, rows: Ints) -> Floats:
+    """Standard deviations of these rows as the other has them, if they are larger there; correlations stay."""
+    own, wide = np.diag(covariance)[rows], np.diag(other)[rows]
+    scale = np.ones(len(covariance))
+    scale[rows] = np.sqrt(np.maximum(wide / np.where(own > 0, own, np.inf), 1.0))
+    return covariance * scale[:, None] * scale
+
+
+def _seats(games: Sequence[str], worth: Floats, half: Floats) -> Seats:
+    """The first terms, one of every game."""
+    return {name: {FIRST: (float(worth[k]), float(half[k]))} for k, name in enumerate(games)}
 
 
 def _tally(results: Results) -> tuple[Ints, Ints, Ints]:
     """Wins, draws and losses of every player."""
     n, times = len(results.players), results.times
-
-    def tallied(player: Ints, k: int) -> Ints:
-        mine = results.outcome == k
-        return np.rint(np.bincount(player[mine], None if times is None else times[mine], n)).astype(np.int64)
-
-    first, second = [[tallied(player, k) for k in range(3)] for player in (results.first, results.second)]
-    return first[0] + second[2], first[1] + second[1], first[2] + second[0]
-
-
-def _center(groups: Ints) -> Floats:
-    """The matrix that takes the mean of its group from every player."""
-    same = (groups[:, None] == groups[None, :]).astype(np.float64)
-    center: Floats = np.eye(len(groups)) - same / same.sum(axis=1, keepdims=True)
-    return center
-
-
-def _flags(results: Results, cells: Cells, tally: tuple[Ints, Ints, Ints]) -> tuple[Ints, tuple[tuple[str, ...], ...]]:
-    from scipy.sparse import csr_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    n = cells.players
-    scored = np.zeros((n, n))
-    np.add.at(scored, (cells.first, cells.second), cells.counts[:, 0] + cells.counts[:, 1])
-    np.add.at(scored, (cells.second, cells.first), cells.counts[:, 2] + cells.counts[:, 1])
-    graph = csr_matrix(scored)
-    groups = connected_components(graph, connection="weak")[1].astype(np.int64)
-    mutual = connected_components(graph, connection="strong")[1]
-    wins, draws, losses = tally
-    played = wins + draws + losses > 0
-    inner = (wins + draws > 0) & (draws + losses > 0)
-    apart = len(np.unique(groups[played])) > 1
-    flags = [_said(k, tally, len(np.unique(mutual[inner & (groups == groups[k])])) > 1, apart) for k in range(n)]
-    return groups, tuple(flags)
-
-
-def _said(player: int, tally: tuple[Ints, Ints, Ints], one_sided: bool, apart: bool) -> tuple[str, ...]:
-    """`one_sided`: some of the group never lost a point to others of it, so only the prior says how far ahead."""
-    wins, draws, losses = [int(counts[player]) for counts in tally]
-    if not wins + draws + losses:
-        return ("no games",)
-    if not draws + losses:
-        said = ["undefeated"]
-    elif not wins + draws:
-        said = ["winless"]
-    else:
-        said = ["one-sided"] * one_sided
-    return (*said, *["separate group"] * apart)
+    by_seat = [np.bincount(results.outcome * n + player, times, 3 * n).reshape(3, n) for player in results[3:5]]
+    wins, draws, losses = np.rint(by_seat[0] + by_seat[1][::-1]).astype(np.int64)
+    return wins, draws, losses
 
 
 class Mean(NamedTuple):

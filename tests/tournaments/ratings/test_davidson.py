@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from arena.tournaments.ratings import davidson
-from arena.tournaments.ratings.davidson import ELO, Cells, Prior, clustered, fit
+from arena.tournaments.ratings.davidson import ELO, Belief, Cells, Prior, fit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -25,18 +25,17 @@ def games(seed: int, players: int = 5, kinds: int = 2, number: int = 120) -> Gam
 @given(seeds)
 @settings(max_examples=20)
 def test_gradient_and_hessian_are_the_loss_s(seed: int) -> None:
-    cells = Cells.of(5, 2, *games(seed))
-    mean, precision = davidson._priors(cells, Prior())
+    posterior = davidson._Posterior(Cells.of(5, 2, *games(seed)), Belief.of(5, 2))
     x = np.random.default_rng(seed).normal(0, 1, 9)
-    gradient, hessian = davidson._derivatives(cells, x, mean, precision)
+    gradient, hessian = posterior.derivatives(x)
 
     def slope(at: Floats) -> Floats:
         steps = 1e-5 * np.eye(len(x))
-        ends = [[davidson._loss(cells, at + sign * step, mean, precision) for sign in (1, -1)] for step in steps]
+        ends = [[posterior.loss(at + sign * step) for sign in (1, -1)] for step in steps]
         return np.array([(up - down) / 2e-5 for up, down in ends])
 
     assert gradient == pytest.approx(slope(x), abs=1e-4)
-    columns = [davidson._derivatives(cells, x + 1e-5 * step, mean, precision)[0] for step in np.eye(len(x))]
+    columns = [posterior.derivatives(x + 1e-5 * step)[0] for step in np.eye(len(x))]
     assert hessian == pytest.approx((np.array(columns) - gradient).T / 1e-5, abs=1e-3)
     assert hessian == pytest.approx(hessian.T)
     assert np.linalg.eigvalsh(hessian).min() > 0
@@ -114,65 +113,6 @@ def test_cells_keep_every_count() -> None:
     assert (cells.counts.sum(axis=1) > 0).all(), "no empty cell is kept"
     keys = set(zip(cells.game.tolist(), cells.first.tolist(), cells.second.tolist(), strict=True))
     assert keys == set(zip(game.tolist(), first.tolist(), second.tolist(), strict=True))
-
-
-def test_a_weight_is_a_number_of_games() -> None:
-    game, first, second, outcome = games(3)
-    rng = np.random.default_rng(0)
-    cluster, times = rng.integers(0, 9, len(game)), rng.integers(1, 5, len(game))
-    rows = np.repeat(np.arange(len(game)), times)
-    repeated = (game[rows], first[rows], second[rows], outcome[rows])
-    cells = Cells.of(5, 2, *repeated)
-    weighed = Cells.of(5, 2, game, first, second, outcome, times.astype(np.float64))
-    assert weighed.counts.tolist() == cells.counts.tolist()
-    fitted = fit(cells)
-    plain = clustered(fitted, cells, *repeated, cluster[rows])
-    assert clustered(fitted, cells, game, first, second, outcome, cluster, times.astype(np.float64)) == pytest.approx(
-        plain
-    )
-
-
-def test_clusters_of_one_are_the_plain_sandwich_and_agree_with_the_curvature() -> None:
-    """Where the model is true, the scatter says what the curvature says."""
-    rng = np.random.default_rng(4)
-    number, strength = 40_000, rng.normal(0, 1, 6)
-    first = rng.integers(0, 6, number)
-    second = (first + rng.integers(1, 6, number)) % 6
-    p, _ = davidson._probabilities(strength[first] - strength[second] + 0.3, np.full(number, -0.5))
-    outcome = (rng.random(number) > np.cumsum(p, axis=0)[:2]).sum(axis=0)
-    game = np.zeros(number, dtype=np.int64)
-    cells = Cells.of(6, 1, game, first, second, outcome)
-    fitted = fit(cells)
-    scatter = clustered(fitted, cells, game, first, second, outcome, np.arange(number))
-    curvature = np.linalg.inv(fitted.hessian)
-    assert np.diag(scatter) == pytest.approx(np.diag(curvature), rel=0.05)
-    assert fitted.parameters[6] == pytest.approx(0.3, abs=0.05)
-    assert fitted.parameters[7] == pytest.approx(-0.5, abs=0.05)
-
-
-def test_clusters_agree_with_a_bootstrap_over_them() -> None:
-    rng = np.random.default_rng(9)
-    blocks, strength = 600, rng.normal(0, 0.8, 4)
-    first = rng.integers(0, 4, blocks)
-    second = (first + rng.integers(1, 4, blocks)) % 4
-    luck = rng.normal(0, 2, blocks)
-    columns = []
-    for one, other in ((first, second), (second, first)):
-        p, _ = davidson._probabilities(strength[one] - strength[other] + luck, np.full(blocks, -1.0))
-        columns.append((one, other, (rng.random(blocks) > np.cumsum(p, axis=0)[:2]).sum(axis=0)))
-    one, other, outcome = [np.concatenate(column) for column in zip(*columns, strict=True)]
-    game, cluster = np.zeros(2 * blocks, dtype=np.int64), np.tile(np.arange(blocks), 2)
-    cells = Cells.of(4, 1, game, one, other, outcome)
-    covariance = clustered(fit(cells), cells, game, one, other, outcome, cluster)
-    gap = np.array([1.0, -1.0, 0.0, 0.0])
-    said = float(np.sqrt(gap @ covariance[:4, :4] @ gap))
-    drawn = []
-    for _ in range(200):
-        chosen = rng.integers(0, blocks, blocks)
-        both = np.concatenate([chosen, chosen + blocks])
-        again = fit(Cells.of(4, 1, game, one[both], other[both], outcome[both]))
-        drawn.append(float(gap @ again.parameters[:4]))
-    assert said == pytest.approx(np.std(drawn), rel=0.15)
 
 
 def test_a_tighter_prior_pulls_harder() -> None:
