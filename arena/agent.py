@@ -201,6 +201,8 @@ class Agent(ABC):
     """It computes for long (a search): it is asked in a worker process, never in the event loop."""
     served: bool = False
     """Out of time is the server's fault (void), not the player's (forfeit)."""
+    endpoints: tuple[str, ...] = ()
+    """The servers it asks, as host and port ("127.0.0.1:30000"); tournaments may cap games at once by them."""
     incidental: ClassVar[frozenset[str]] = frozenset()
     """Options that change how it is reached (time-outs, prices), not how it plays: no part of who it is."""
 

@@ -1,9 +1,12 @@
-"""The thread that keeps what is played."""
+"""The thread that works with the store, so that no game waits for the disk or the database."""
 
 import asyncio
 import queue
 import threading
-from typing import Self
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
 
 from arena.episode import Episode
 from arena.tournaments.schedule import Fixture
@@ -12,28 +15,49 @@ from arena.tournaments.tally import Tally
 
 __all__ = ["Recorder"]
 
+T = TypeVar("T")
+
 _WAITING = 64  # finished games that may wait for the disk
+_HURRY = 5.0  # seconds for what waits, once nobody wants to
 
 
 class Recorder:
-    """A thread that stores episodes, so that no game waits for the disk; a game counts once it is stored."""
+    """Stores episodes in the order in which they come; a game counts once it is stored.
 
-    def __init__(self, store: Store, tally: Tally) -> None:
-        self.store, self.tally = store, tally
-        self.queue: queue.SimpleQueue[tuple[Fixture, Episode] | None] = queue.SimpleQueue()
+    Leases are renewed here, so that they last while the event loop is busy. Use it as an async context manager; at its
+    end all is stored, and the leases are given back.
+    """
+
+    def __init__(self, store: Store, tally: Tally, owner: str = "", lease: float = 60.0) -> None:
+        """`lease`: seconds until another process may take over what this one does not renew."""
+        self.store, self.tally, self.owner, self.lease = store, tally, owner, lease
+        self.queue: queue.SimpleQueue[Callable[[], None] | tuple[Fixture, Episode] | None] = queue.SimpleQueue()
         self.error: Exception | None = None
         self.looking = asyncio.Lock()
-        self.thread = threading.Thread(target=self._work, name="recorder")
+        self.renewed = time.monotonic()
+        self.thread = threading.Thread(target=self._work, name="recorder", daemon=True)
 
-    def __enter__(self) -> Self:
+    async def __aenter__(self) -> "Recorder":
         self.thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self.owner:
+            self.tell(lambda store: store.release(self.owner))
         self.queue.put(None)
-        self.thread.join()
+        try:
+            while self.thread.is_alive():
+                await asyncio.sleep(0.002)
+        except asyncio.CancelledError:
+            self.thread.join(_HURRY)
+            raise
         if kind is None:
             self.check()
+
+    @property
+    def waiting(self) -> int:
+        """What is still to be done."""
+        return self.queue.qsize()
 
     async def put(self, fixture: Fixture, episode: Episode) -> None:
         """Hand over an episode; waits only while many others do. Raises StoreError once one could not be kept."""
@@ -44,26 +68,75 @@ class Recorder:
             async with self.looking:  # one looks for all: a thousand that do would leave the thread no time
                 await self._until_few_wait()
 
+    async def ask(self, work: Callable[[Store], T]) -> T:
+        """What `work` finds out, after all that was handed over before. Raises StoreError if it cannot."""
+        self.check()
+        answer: Future[T] = Future()
+
+        def answering() -> None:
+            if answer.set_running_or_notify_cancel():
+                try:
+                    answer.set_result(work(self.store))
+                except Exception as error:  # noqa: BLE001 - raised where it was asked
+                    answer.set_exception(error)
+
+        self.queue.put(answering)
+        told = asyncio.wrap_future(answer)
+        while not (await asyncio.wait([told], timeout=1.0))[0]:
+            self._check_thread()
+        if (error := told.exception()) is not None:
+            raise self._unkept(error) from error
+        return told.result()
+
+    def tell(self, work: Callable[[Store], object]) -> None:
+        """As `ask`, and nobody waits for it."""
+
+        def telling() -> None:
+            work(self.store)
+
+        self.queue.put(telling)
+
     async def _until_few_wait(self) -> None:
         while self.queue.qsize() > _WAITING:
             self.check()
-            if not self.thread.is_alive():
-                raise StoreError(f"{self.store.path} is not written any more: its thread has ended")
+            self._check_thread()
             await asyncio.sleep(0.002)
+
+    def _check_thread(self) -> None:
+        if not self.thread.is_alive():
+            raise StoreError(f"{self.store.place} is not written any more: its thread has ended")
 
     def check(self) -> None:
         """Raise StoreError once an episode could not be kept."""
         if self.error is not None:
-            said = f"{type(self.error).__name__}: {self.error}"
-            raise StoreError(f"{self.store.path} cannot be written: {said[:500]}") from self.error
+            raise self._unkept(self.error) from self.error
+
+    def _unkept(self, error: BaseException) -> StoreError:
+        return StoreError(f"{self.store.place} cannot be written: {type(error).__name__}: {str(error)[:500]}")
 
     def _work(self) -> None:
-        while (item := self.queue.get()) is not None:
-            if self.error is None:
+        patience = self.lease / 6 if self.owner else None
+        while True:
+            try:
+                item = self.queue.get(timeout=patience)
+            except queue.Empty:
+                item = _nothing
+            if item is None:
+                return
+            if self.error is None or callable(item):  # a question gets its answer, if only an error
                 try:
-                    self._keep(*item)
+                    self._do(item)
                 except Exception as error:  # noqa: BLE001 - whatever it is, the run must not go on without a record
-                    self.error = error
+                    self.error = self.error or error
+
+    def _do(self, item: Callable[[], None] | tuple[Fixture, Episode]) -> None:
+        if callable(item):
+            item()
+        else:
+            self._keep(*item)
+        if self.owner and time.monotonic() - self.renewed > self.lease / 3:
+            self.renewed = time.monotonic()
+            self.store.renew(self.owner, self.lease)
 
     def _keep(self, fixture: Fixture, episode: Episode) -> None:
         if episode.outcome == "void":
@@ -74,3 +147,7 @@ class Recorder:
             self.tally.truncated += episode.outcome == "truncated"
         else:
             self.tally.there += 1  # another run of the same tournament was quicker
+
+
+def _nothing() -> None:
+    """It is time to look at the leases."""

@@ -18,7 +18,7 @@ EPISODE = play_sync("TicTacToe-v0", ["first", "first"])
 class SlowStore:
     """Keeps nothing, and fails at episode number `fails`."""
 
-    path = "a store"
+    place = "a store"
 
     def __init__(self, fails: int = -1) -> None:
         self.kept, self.fails = 0, fails
@@ -33,7 +33,7 @@ class SlowStore:
 
 async def put_at_once(store: Any, tally: Tally) -> None:
     fixture: Any = None
-    with Recorder(store, tally) as recorder:
+    async with Recorder(store, tally) as recorder:
         await asyncio.gather(*[recorder.put(fixture, EPISODE) for _ in range(GAMES)])
 
 
