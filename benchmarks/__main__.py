@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import aec, faces, match, rules, startup, tournament
+from benchmarks import aec, coverage, faces, match, pairing, rules, startup, tournament
 from benchmarks.load import tables, trouble
 from benchmarks.report import machine, table, write_json
 from benchmarks.timing import ROUNDS, Figure
@@ -47,6 +47,14 @@ BENCHMARKS = {
     ),
     "tournament": Benchmark(
         "Tournament with its store, beside play_sync alone (games/CPU-s)", ("runner", "match"), tournament.beside_match
+    ),
+    "pairing": Benchmark(
+        "Games that schedules save at equal width of the intervals (spread: 95 % interval over repetitions)",
+        ("ours", "beside"), pairing.savings,
+    ),
+    "coverage": Benchmark(
+        "Share of 95 % intervals that hold the truth, beside Bradley-Terry with half a win for a draw and no seats",
+        ("Arena", "half-draw"), coverage.intervals,
     ),
     "startup": Benchmark("Start of a process (CPU-s)", ("best", ""), startup.imports),
     "load": Benchmark(

@@ -22,6 +22,8 @@ LINES = {
     "match": ("Chess-v0 first", "RockPaperScissors-v0 random"),
     "at_once": ("TicTacToe-v0 200 matches",),
     "tournament": ("KuhnPoker-v0",),
+    "pairing": ("blocks, opening luck 400 Elo, beside single games", "adaptive, close field (sd 200), beside gauntlet"),
+    "coverage": ("unbalanced seats", "tasks on a common set"),
     "startup": ("import arena", "arena --help", "python alone"),
 }
 

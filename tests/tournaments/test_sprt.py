@@ -54,20 +54,28 @@ def best(counts: NDArray[np.float64], constraint: Any) -> float:
     """The largest log likelihood of counts under a constraint on the distribution, by brute force."""
     from scipy.optimize import minimize
 
-    shares, found = counts / counts.sum(), []
-    total = {"type": "eq", "fun": lambda p: p.sum() - 1}
+    shares: NDArray[np.float64] = counts / counts.sum()
+    found: list[float] = []
+
+    def surprise(p: NDArray[np.float64]) -> float:
+        return -float(shares @ np.log(p))
+
+    def slope(p: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(-shares / p, dtype=np.float64)
+
+    total: Any = {"type": "eq", "fun": lambda p: p.sum() - 1}
     for start in (shares, np.full(len(counts), 1 / len(counts))):
         done = minimize(
-            lambda p: -float(shares @ np.log(p)),
+            surprise,
             start,
-            jac=lambda p: -shares / p,
-            bounds=[(1e-9, 1)] * len(counts),
+            jac=slope,
+            bounds=[(1e-9, 1.0)] * len(counts),
             constraints=[total, {"type": "eq", "fun": constraint}],
             method="SLSQP",
             options={"ftol": 1e-14, "maxiter": 500},
         )
         if abs(constraint(done.x)) < 1e-7:
-            found.append(-done.fun * counts.sum())
+            found.append(-float(done.fun) * float(counts.sum()))
     return max(found)
 
 

@@ -42,9 +42,9 @@ def _blocks(history: History) -> Iterator[Block | None]:
         case Knockout():
             return knockout.blocks(history)
         case Adaptive():
-            from arena.tournaments.schedules import adaptive  # loads numpy
+            from arena.tournaments.schedules.adaptive import blocks as adaptive  # loads numpy
 
-            return adaptive.blocks(history)
+            return adaptive(history)
         case _:
             return fixed.round_robin(history)
 
