@@ -20,6 +20,8 @@ __all__ = ["Block", "clustered", "fit", "inverse"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+_LEAST = 0.1  # of 1 - leverage
+
 
 class Block(NamedTuple):
     """Choices of one shape: the same alternatives, other parameters in every row."""
@@ -48,25 +50,26 @@ def fit(blocks: Sequence[Block], mean: Floats, precision: Floats, start: Floats 
 
 
 def clustered(fitted: Fit, blocks: Sequence[Block]) -> Floats:
-    """The sandwich estimator over clusters, as in `davidson.clustered`."""
+    """The sandwich estimator over clusters, as in `arena.tournaments.ratings.sandwich`: scores of clusters are enlarged
+    by their leverage."""
     from scipy.sparse import csr_matrix
 
-    size = len(fitted.parameters)
-    rows, columns, values, often = [], [], [], np.zeros(1 + max(int(block.cluster.max()) for block in blocks))
+    size, bread = len(fitted.parameters), inverse(fitted.hessian)
+    numbers = 1 + max(int(block.cluster.max()) for block in blocks)
+    rows, columns, values, often, share = [], [], [], np.zeros(numbers), np.zeros(numbers)
     for block in blocks:
-        probability, _ = _probabilities(block, fitted.parameters)
-        off = (block.seen - probability @ block.features) * (block.weight * np.sqrt(block.times))[:, None]
+        off, spread = _moments(block, fitted.parameters)
         shape = block.places.shape
         rows.append(np.broadcast_to(block.cluster[:, None, None], shape).ravel())
         columns.append(block.places.ravel())
-        values.append(np.broadcast_to(off[:, :, None], shape).ravel())
+        values.append(np.broadcast_to((off * block.weight[:, None])[:, :, None], shape).ravel())
         often[block.cluster] = block.times
-    numbers = np.concatenate(rows), np.concatenate(columns)
-    scores = csr_matrix((np.concatenate(values), numbers), shape=(len(often), size + 1))[:, :size]
-    clusters = float(often.sum())
-    meat = (scores.T @ scores).toarray() * (clusters / max(clusters - 1, 1))
-    bread = inverse(fitted.hessian)
-    return np.asarray(bread @ (meat + np.diag(fitted.precision)) @ bread, dtype=np.float64)
+        share += np.bincount(block.cluster, block.weight * _leverage(block, spread, bread), numbers)
+    scale = np.sqrt(often / np.maximum(1 - share, _LEAST))
+    places = np.concatenate(rows), np.concatenate(columns)
+    scores = csr_matrix((np.concatenate(values) * scale[places[0]], places), shape=(numbers, size + 1))[:, :size]
+    meat = (scores.T @ scores).toarray() + np.diag(fitted.precision)
+    return np.asarray(bread @ meat @ bread, dtype=np.float64)
 
 
 def inverse(matrix: Floats) -> Floats:
@@ -89,6 +92,26 @@ def _probabilities(block: Block, x: Floats) -> tuple[Floats, Floats]:
     return shares / z, (top + np.log(z))[:, 0]
 
 
+def _moments(block: Block, x: Floats) -> tuple[Floats, Floats]:
+    """Of one choice: seen minus expected features, shape (rows, slots), and their covariance, (rows, slots, slots)."""
+    probability, _ = _probabilities(block, x)
+    slots = block.features.shape[1]
+    expected = probability @ block.features
+    squares = (block.features[:, :, None] * block.features[:, None, :]).reshape(-1, slots * slots)
+    spread = (probability @ squares).reshape(-1, slots, slots) - expected[:, :, None] * expected[:, None, :]
+    return block.seen - expected, spread
+
+
+def _leverage(block: Block, spread: Floats, bread: Floats) -> Floats:
+    """Of one choice: the trace of its information and the covariance of the parameters."""
+    padded = np.pad(bread, ((0, 1), (0, 1)))
+    total = np.zeros(len(spread))
+    for a in range(block.places.shape[2]):
+        for b in range(block.places.shape[2]):
+            total += (spread * padded[block.places[:, :, None, a], block.places[:, None, :, b]]).sum(axis=(1, 2))
+    return total
+
+
 def _loss(blocks: Sequence[Block], x: Floats, mean: Floats, precision: Floats) -> float:
     total = 0.5 * float((precision * (x - mean) ** 2).sum())
     for block in blocks:
@@ -103,13 +126,10 @@ def _derivatives(blocks: Sequence[Block], x: Floats, mean: Floats, precision: Fl
     size = len(x)
     gradient, hessian = np.append(precision * (x - mean), 0.0), np.diag(np.append(precision, 1.0)).ravel()
     for block in blocks:
-        probability, _ = _probabilities(block, x)
-        slots, counted = block.features.shape[1], block.weight * block.times
-        expected = probability @ block.features
-        squares = (block.features[:, :, None] * block.features[:, None, :]).reshape(-1, slots * slots)
-        spread = (probability @ squares).reshape(-1, slots, slots) - expected[:, :, None] * expected[:, None, :]
+        off, spread = _moments(block, x)
+        counted = block.weight * block.times
         spread *= counted[:, None, None]
-        off = (block.seen - expected) * counted[:, None]
+        off *= counted[:, None]
         parts = block.places.shape[2]
         for a in range(parts):
             gradient -= np.bincount(block.places[:, :, a].ravel(), off.ravel(), size + 1)

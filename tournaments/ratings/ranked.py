@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from arena.tournaments.ratings.davidson import Prior
 from arena.tournaments.ratings.luce import Rankings, dense
 from arena.tournaments.ratings.pairs import FIRST, Method, Ratings
-from arena.tournaments.ratings.sides import Fitted, checked, column, fit, scored, tally
+from arena.tournaments.ratings.sides import Fitted, checked, column, fit, scored, tally, told
 from arena.tournaments.ratings.verdict import flags, groups, offs, rated
 
 __all__ = ["RankedResults", "RankedTable", "Row", "fit_ranked", "rank", "rate_ranked"]
@@ -99,7 +99,7 @@ def rate_ranked(results: RankedResults, method: Method = "auto", prior: Prior | 
     n = len(results.players)
     met, counts = scored(n, rankings), tally(n, rankings)
     group = groups(met)
-    said = flags(met, group, np.sum(counts, axis=0) > 0)
+    said = flags(met, group, told(n, rankings))
     strength, covariance = fitted.fit.parameters[:n], fitted.covariance[:n, :n]
     seats = _seats(results, places, n, fitted)
     return rated(results.players, strength, covariance, counts, group, said, seats, fitted.method)

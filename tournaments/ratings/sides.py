@@ -10,12 +10,15 @@ from arena.tournaments.ratings import likelihood
 from arena.tournaments.ratings.davidson import Fit, Prior
 from arena.tournaments.ratings.luce import Rankings, blocks, layout
 from arena.tournaments.ratings.pairs import Method
-from arena.tournaments.ratings.verdict import Likelihood, Tally, about, chosen
+from arena.tournaments.ratings.verdict import Likelihood, Tally, about, widened
 
-__all__ = ["Fitted", "checked", "column", "fit", "scored", "tally"]
+__all__ = ["Fitted", "checked", "column", "fit", "scored", "tally", "told"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+_FEW = 5  # clusters of a player, below which their scatter says too little
 
 
 class Fitted(NamedTuple):
@@ -32,17 +35,27 @@ class Fitted(NamedTuple):
 
 
 def fit(players: int, terms: int, rankings: Sequence[Rankings], method: Method, prior: Prior | None) -> Fitted:
-    """The posterior of all rankings at once. Raises ValueError if nobody played."""
+    """The posterior of all rankings at once, its covariance as in `pairs.rate`. Raises ValueError if nobody played."""
+    if method not in ("auto", "fisher", "clustered"):
+        raise ValueError(f"method {method!r}: allowed are auto, fisher, clustered")
     rankings = [ranking for ranking in rankings if len(ranking.table)]
     if not rankings:
         raise ValueError("nobody played: there is nothing to rate")
     plan = layout(players, terms, rankings, prior or Prior())
     choices = blocks(plan, rankings)
     fitted = likelihood.fit(choices, plan.mean, plan.precision)
-    how = chosen(method, *_told(players, rankings))
-    covariance = likelihood.inverse(fitted.hessian) if how == "fisher" else likelihood.clustered(fitted, choices)
     size = sum(float((ranking.weight * ranking.times).sum()) for ranking in rankings)
-    return Fitted(fitted, covariance, how, size)
+    curvature = likelihood.inverse(fitted.hessian)
+    if method == "fisher":
+        return Fitted(fitted, curvature, method, size)
+    scatter = likelihood.clustered(fitted, choices)
+    if method == "clustered":
+        return Fitted(fitted, scatter, method, size)
+    each = _clusters(players, rankings)
+    few = np.flatnonzero((each > 0) & (each < _FEW))
+    if len(few) == np.count_nonzero(each):
+        return Fitted(fitted, widened(curvature, scatter, np.arange(len(scatter))), "fisher", size)
+    return Fitted(fitted, widened(scatter, curvature, few), "clustered", size)
 
 
 def tally(players: int, rankings: Sequence[Rankings]) -> Tally:
@@ -96,20 +109,23 @@ def column(values: Floats | None, rows: int) -> Floats:
     return np.ones(rows) if values is None else values.astype(np.float64)
 
 
-def _told(players: int, rankings: Sequence[Rankings]) -> tuple[Floats, Ints]:
-    """Games of every player, each as much as its weight, and the clusters they are in."""
-    from scipy.sparse import csr_matrix
-
+def told(players: int, rankings: Sequence[Rankings]) -> Floats:
+    """Games of every player, each as much as its weight."""
     games = np.zeros(players + 1)
-    numbers = 1 + max(int(ranking.cluster.max()) for ranking in rankings)
-    seen, often = csr_matrix((players + 1, numbers)), np.ones(numbers)
     for ranking in rankings:
-        members = np.where(ranking.members < 0, players, ranking.members).reshape(len(ranking.table), -1)
-        counted = np.broadcast_to((ranking.weight * ranking.times)[:, None], members.shape).ravel()
-        games += np.bincount(members.ravel(), counted, players + 1)
-        cluster = np.broadcast_to(ranking.cluster[:, None], members.shape).ravel()
-        seen = seen + csr_matrix((np.ones(len(cluster)), (members.ravel(), cluster)), shape=seen.shape)
+        counted = np.broadcast_to((ranking.weight * ranking.times)[:, None, None], ranking.members.shape)
+        members = np.where(ranking.members < 0, players, ranking.members)
+        games += np.bincount(members.ravel(), counted.ravel(), players + 1)
+    return games[:players]
+
+
+def _clusters(players: int, rankings: Sequence[Rankings]) -> Floats:
+    """How many clusters every player has games in."""
+    numbers = 1 + max(int(ranking.cluster.max()) for ranking in rankings)
+    often, met = np.ones(numbers), []
+    for ranking in rankings:
+        members = np.where(ranking.members < 0, players, ranking.members)
+        met.append((members * numbers + ranking.cluster[:, None, None]).ravel())
         often[ranking.cluster] = ranking.times
-    seen.data[:] = 1.0
-    clusters = np.rint(np.asarray(seen @ often)).astype(np.int64)
-    return games[:players], clusters[:players]
+    both = np.unique(np.concatenate(met))
+    return np.bincount(both // numbers, often[both % numbers], players + 1)[:players].astype(np.float64)

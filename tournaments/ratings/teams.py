@@ -24,7 +24,7 @@ from arena.tournaments.ratings.davidson import Prior
 from arena.tournaments.ratings.luce import Rankings
 from arena.tournaments.ratings.pairs import Method, Ratings
 from arena.tournaments.ratings.ranked import rank
-from arena.tournaments.ratings.sides import Fitted, checked, column, fit, scored, tally
+from arena.tournaments.ratings.sides import Fitted, checked, column, fit, scored, tally, told
 from arena.tournaments.ratings.verdict import flags, groups, offs, rated
 
 __all__ = ["Row", "TeamResults", "TeamTable", "fit_teams", "rate_teams"]
@@ -105,7 +105,7 @@ def rate_teams(results: TeamResults, method: Method = "auto", prior: Prior | Non
     n = len(results.players)
     met, counts = scored(n, rankings), tally(n, rankings)
     group = groups(met)
-    said = flags(met, group, np.sum(counts, axis=0) > 0)
+    said = flags(met, group, told(n, rankings))
     alike = _inseparable(n, rankings)
     said = tuple([(*words, *[TOGETHER] * bool(alike[k])) for k, words in enumerate(said)])
     strength, covariance = fitted.fit.parameters[:n], fitted.covariance[:n, :n]

@@ -1,16 +1,18 @@
 """From a fitted model of whatever kind to a rating table: who can be compared, what there is to say, the Elo scale."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arena.tournaments.ratings.components import components
 from arena.tournaments.ratings.davidson import ELO
-from arena.tournaments.ratings.pairs import CENTER, Z95, Method, Ratings
+from arena.tournaments.ratings.flags import FEW_GAMES
+from arena.tournaments.ratings.pairs import CENTER, Z95, Ratings, Seats
 from arena.tournaments.ratings.standing import standing
 
-__all__ = ["Likelihood", "Tally", "about", "center", "chosen", "flags", "groups", "offs", "rated"]
+__all__ = ["Likelihood", "Tally", "about", "center", "flags", "groups", "offs", "rated", "widened", "worths"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -18,8 +20,6 @@ Bools = NDArray[np.bool_]
 Tally = tuple[Ints, Ints, Ints]
 """Wins, draws and losses of every player."""
 Flags = tuple[tuple[str, ...], ...]
-
-_GAMES, _CLUSTERS = 50, 25
 
 
 class Likelihood(NamedTuple):
@@ -50,23 +50,23 @@ def about(parameters: Floats, hessian: Floats, covariance: Floats, precision: Fl
     return Likelihood(information @ mode + precision * mode, information, scatter, size)
 
 
-def chosen(method: Method, games: Floats, clusters: Ints) -> str:
-    """The scatter between clusters is a good estimate only where every player has enough games, in enough clusters."""
-    if method != "auto":
-        return method
-    enough = bool((games[games > 0] >= _GAMES).all() and (clusters[clusters > 0] >= _CLUSTERS).all())
-    return "clustered" if enough else "fisher"
+def widened(covariance: Floats, other: Floats, rows: Ints) -> Floats:
+    """Standard deviations of these rows as the other has them, where they are larger there; correlations stay."""
+    scale = np.ones(len(covariance))
+    scale[rows] = np.sqrt(np.maximum(np.diag(other)[rows] / np.diag(covariance)[rows], 1.0))
+    return covariance * scale[:, None] * scale
 
 
 def groups(scored: Floats) -> Ints:
     """Players with different numbers never met. `scored[i, j]`: how often i was not below j."""
-    return _components(scored, "weak")
+    return components(scored)
 
 
-def flags(scored: Floats, group: Ints, played: Bools) -> Flags:
-    """What there is to say against each rating, as of two players' results."""
+def flags(scored: Floats, group: Ints, told: Floats) -> Flags:
+    """What there is to say against each rating, as of two players' results; `told` is how many games count."""
+    played = told > 0
     above, below = scored.sum(axis=1) > 0, scored.sum(axis=0) > 0
-    mutual = _components(scored, "strong")
+    mutual = components(scored, strong=True)
     apart = len(np.unique(group[played])) > 1
     said: list[tuple[str, ...]] = []
     for k in range(len(scored)):
@@ -76,7 +76,8 @@ def flags(scored: Floats, group: Ints, played: Bools) -> Flags:
             continue
         words = ["undefeated"] if not below[k] else ["winless"] if not above[k] else []
         words = words or ["one-sided"] * (len(np.unique(inner)) > 1)
-        said.append((*words, *["separate group"] * apart))
+        words += ["few games"] * bool(told[k] < FEW_GAMES) + ["separate group"] * apart
+        said.append(tuple(words))
     return tuple(said)
 
 
@@ -93,9 +94,15 @@ def offs(names: Sequence[str], terms: Floats, parameters: Floats, covariance: Fl
     `terms`: shape (names, parameters), each a sum of parameters.
     """
     k = len(names)
-    others = ELO * (np.eye(k) - 1 / k) * k / max(k - 1, 1) @ terms
-    half = Z95 * np.sqrt(np.maximum(np.diag(others @ covariance @ others.T), 0.0))
-    return dict(zip(names, zip((others @ parameters).tolist(), half.tolist(), strict=True), strict=True))
+    return worths(names, (np.eye(k) - 1 / k) * k / max(k - 1, 1) @ terms, parameters, covariance)
+
+
+def worths(
+    names: Sequence[str], terms: Floats, parameters: Floats, covariance: Floats
+) -> dict[str, tuple[float, float]]:
+    """What each of some sums of parameters is worth, in Elo, and half of its 95 % interval."""
+    half = ELO * Z95 * np.sqrt(np.maximum(np.diag(terms @ covariance @ terms.T), 0.0))
+    return dict(zip(names, zip((ELO * terms @ parameters).tolist(), half.tolist(), strict=True), strict=True))
 
 
 def rated(
@@ -105,7 +112,7 @@ def rated(
     tally: Tally,
     group: Ints,
     said: Flags,
-    seats: dict[str, dict[str, tuple[float, float]]],
+    seats: Seats,
     method: str,
 ) -> Ratings:
     """The table, of strengths and their covariance in natural units."""
@@ -116,11 +123,3 @@ def rated(
     half = Z95 * np.sqrt(np.maximum(np.diag(shown), 0.0))
     where = standing(elo, shown, group)
     return Ratings(players, elo, half, *tally, group, said, shown, seats, method, where)
-
-
-def _components(scored: Floats, connection: Literal["weak", "strong"]) -> Ints:
-    from scipy.sparse import csr_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    labels: Ints = connected_components(csr_matrix(scored), connection=connection)[1].astype(np.int64)
-    return labels
