@@ -74,7 +74,8 @@ def rate(
     if as_json:
         click.echo(as_text(rated, given))
     elif as_csv:
-        click.echo(as_rows(rated), nl=False)
+        rows = as_rows(rated)
+        click.echo("\n".join(map(plain, rows.split("\n"))) if sys.stdout.isatty() else rows, nl=False)
     else:
         print_ratings(Shown(rated, given), stdout())
 

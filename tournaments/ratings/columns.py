@@ -152,17 +152,18 @@ def give(table: Table, found: Mapping[str, str], kind: Kind) -> Given:
         raise ValueError(
             f"{len(results.players):,} different players: allowed are {_PLAYERS:,}. Is it the right column?"
         )
-    return Given(kind, results, kind == "pairs" or (kind == "teams") or "seat" in used, clustered, used)
+    return Given(kind, results, kind != "ranked" or "seat" in used, clustered, used)
 
 
 def _filled(table: Table, name: str, column: Column) -> None:
-    """No cell is empty, none a page."""
+    """No cell is empty, a page, or half of a character (as JSON can write)."""
     for code, value in enumerate(column.values):
-        if not value.strip():
-            table.wrong(int(np.argmax(column.codes == code)), f"no {name}")
+        if value.strip() and len(value) <= _NAME and value.encode("utf-8", "ignore").decode() == value:
+            continue
+        row = int(np.argmax(column.codes == code))
         if len(value) > _NAME:
-            said = f"a {name} of {len(value):,} characters: allowed are {_NAME}"
-            table.wrong(int(np.argmax(column.codes == code)), said)
+            table.wrong(row, f"a {name} of {len(value):,} characters: allowed are {_NAME}")
+        table.wrong(row, f"{name} {value!r} is no Unicode text" if value.strip() else f"no {name}")
 
 
 def _game(table: Table, named: Mapping[str, Column]) -> Column:
@@ -298,7 +299,7 @@ def _ranked(table: Table, named: Mapping[str, Column]) -> RankedResults:
     game, cluster = _game(table, named), _cluster(table, named, named["match"].codes)
     rows = []
     for match in _matches(table, named):
-        row = match[0].row
+        row = min(seat.row for seat in match)
         if len({seat.agent for seat in match}) == 1:
             table.wrong(row, f"{match[0].agent!r} cannot play against itself")
         game_name = game.values[game.codes[row]]
@@ -310,7 +311,7 @@ def _teams(table: Table, named: Mapping[str, Column]) -> TeamResults:
     game, team, cluster = _game(table, named), named["team"], _cluster(table, named, named["match"].codes)
     rows = []
     for match in _matches(table, named):
-        row = match[0].row
+        row = min(seat.row for seat in match)
         members: dict[str, list[str]] = {}
         points: dict[str, float] = {}
         for seat in match:
