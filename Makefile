@@ -81,9 +81,10 @@ test-browser: $(VENV)/.test ## pages in a real Chromium
 	.ci/apt chromium
 	$(PYTEST) -m browser $(ARGS)
 
-# A marker may have no test yet (pytest's status 5): that is said, not hidden, and is no failure.
+# The tests start servers of their own; Debian keeps the programs out of the way. Where no test runs, pytest fails (5).
 test-postgres: $(VENV)/.test ## the store on a PostgreSQL server
-	@$(PYTEST) -m postgres $(ARGS) || { [ $$? -eq 5 ] && echo "$@: no test is marked postgres yet"; }
+	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || .ci/apt postgresql
+	$(PYTEST) -m postgres $(ARGS)
 
 # One server for all tests, and so one process: it takes 4 GB and both cores.
 test-sglang: export SGLANG_VENV := $(SGLANG_VENV)

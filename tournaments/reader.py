@@ -206,8 +206,17 @@ class Reader:
 
     def _guarded(self, work: Callable[[], T]) -> T:
         """Run it in a transaction; the database's errors as StoreError."""
-        with self._lock, self._errors(), self._transaction():
-            return work()
+        with self._lock, self._errors():
+            if self._connection.in_transaction():
+                return work()
+            try:
+                with self._transaction():
+                    return work()
+            except sa.exc.DBAPIError as error:
+                if not self.database.passing(error):
+                    raise
+            with self._transaction():  # on a new connection: the old one was lost
+                return work()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -6,10 +6,9 @@ Everything is portable SQL through SQLAlchemy Core, but for what `arena.tourname
 import secrets
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import msgspec
 import sqlalchemy as sa
@@ -20,17 +19,21 @@ from arena.episode import Episode
 from arena.tournaments import counts, leases, scanning, tables, totals
 from arena.tournaments.conduct import conduct_of
 from arena.tournaments.config import Tournament
-from arena.tournaments.database import Database, OldSchemaError, StoreError
+from arena.tournaments.database import Database, OldSchemaError, StoreError, first_line
 from arena.tournaments.history import Result
 from arena.tournaments.integrity import agreed, check_same, check_schema, check_whole, key_of, played
+from arena.tournaments.postgres import Postgres, without_password
 from arena.tournaments.reader import GameRow, Kept, Reader
 from arena.tournaments.rows import json_of, row_of
 from arena.tournaments.schedule import Fixture, rotations, seats_of
 from arena.tournaments.sqlite import Sqlite
 
-__all__ = ["GameRow", "Kept", "OldSchemaError", "Store", "StoreError", "results_file"]
+__all__ = ["GameRow", "Kept", "OldSchemaError", "Store", "StoreError", "results_file", "without_password"]
+
+T = TypeVar("T")
 
 _FILE = "results.db"
+_PAUSES = (0.1, 0.5, 2.0)  # seconds before a server that went away is asked again
 _WORKERS = 16  # sets of rows for totals: few, that readers have little to add up; several, that few writers wait
 
 
@@ -45,9 +48,7 @@ def database_of(run: str | Path, url: str = "") -> Database:
     url = url or (run if isinstance(run, str) and "://" in run else "")
     if not url and (path := results_file(run)) == Path(run) / _FILE and not path.exists():
         url = _named(Path(run) / "tournament.toml")
-    if url:
-        raise StoreError("PostgreSQL comes in a moment")
-    return Sqlite(results_file(run))
+    return Postgres(url) if url else Sqlite(results_file(run))
 
 
 def _named(config: Path) -> str:
@@ -112,25 +113,23 @@ class Store(Reader):
         with seen:
             seen._guarded(lambda: check_same(seen._connection, database.name, tournament))
         store = cls(database, read_only=False)
-        with store._errors(), store._writing():
-            store._register(tournament)
+        with store._errors():
+            store._write(lambda _: store._register(tournament))
         return store
 
     def claim(self, fixtures: Sequence[Fixture], owner: str, seconds: float) -> list[Fixture]:
         """Lease games for so many seconds: those that nobody has finished and no other living lease holds."""
-        with self._writing():
-            mine = leases.claim(self._connection, [fixture.id for fixture in fixtures], owner, seconds)
+        ids = [fixture.id for fixture in fixtures]
+        mine = self._write(lambda _: leases.claim(self._connection, ids, owner, seconds))
         return [fixture for fixture in fixtures if fixture.id in mine]
 
     def renew(self, owner: str, seconds: float) -> int:
         """Move the end of all leases of this owner to so many seconds from now; how many it has."""
-        with self._writing():
-            return leases.renew(self._connection, owner, seconds)
+        return self._write(lambda _: leases.renew(self._connection, owner, seconds))
 
     def release(self, owner: str, ids: Sequence[str] | None = None) -> None:
         """Give up leases: of these games, or all of this owner. Those of finished games have ended by themselves."""
-        with self._writing():
-            leases.release(self._connection, owner, ids)
+        self._write(lambda _: leases.release(self._connection, owner, ids))
 
     def owners(self) -> list[str]:
         """Who has leases, expired ones too."""
@@ -152,15 +151,26 @@ class Store(Reader):
         attempts = [self._attempt(*game) for game in games]
         rows = [row_of(fixture, *attempt) for (fixture, _), attempt in zip(games, attempts, strict=True)]
         packed = [{"game": fixture.id, "data": self._packed(episode)} for fixture, episode in games]
+
+        def work(unsure: bool) -> list[bool]:
+            if unsure and self._stored(rows):  # the connection was lost when all was said
+                return [True] * len(games)
+            self._connection.execute(self._insert, rows)
+            self._connection.execute(_INSERT_EPISODE, packed)
+            self._connection.execute(_END_LEASE, [{"of": fixture.id} for fixture, _ in games])
+            self._count(games, attempts)
+            return [True] * len(games)
+
         try:
-            with self._writing():
-                self._connection.execute(self._insert, rows)
-                self._connection.execute(_INSERT_EPISODE, packed)
-                self._connection.execute(_END_LEASE, [{"of": fixture.id} for fixture, _ in games])
-                self._count(games, attempts)
+            return self._write(work)
         except sa.exc.IntegrityError:
             return [self.add(*game) for game in games] if len(games) > 1 else [False]
-        return [True] * len(games)
+
+    def _stored(self, rows: list[dict[str, Any]]) -> bool:
+        """Whether the first of these very games is in the store, not another play of it; so are all, or none is."""
+        game, there = rows[0], tables.games.c
+        same = [there[name] == game[name] for name in ("id", "started", "ended", "digest")]
+        return bool(self._connection.execute(sa.select(there.id).where(*same)).first())
 
     def _count(self, games: Sequence[tuple[Fixture, Episode]], attempts: list[totals.Attempt]) -> None:
         repetitions, dropping = self._repetitions, self._dropping
@@ -183,9 +193,16 @@ class Store(Reader):
             "ended": episode.ended,
             "data": self._packed(episode),
         }
-        with self._writing():
+        there = tables.voids.c
+
+        def work(unsure: bool) -> None:
+            same = sa.select(there.id).where(there.game == fixture.id, there.ended == episode.ended)
+            if unsure and self._connection.execute(same).first():
+                return
             self._connection.execute(_INSERT_VOID, row)
             totals.count(self._connection, [attempt], self._worker)
+
+        self._write(work)
 
     def _attempt(self, fixture: Fixture, episode: Episode) -> totals.Attempt:
         """With the store's numbers."""
@@ -202,17 +219,39 @@ class Store(Reader):
         entries, agents = [{number: at for at, number in enumerate(own)} for own in (self._entries, self._agents)]
         return entries, agents
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        with self._lock, self._connection.execution_options(writing=True).begin():
-            yield
+    def _write(self, work: Callable[[bool], T]) -> T:
+        """Run it in a transaction that writes; again, on a new connection, where that may help.
+
+        `work` is told whether an attempt before was cut off when all of it was said: it may be in the store.
+        Raises StoreError when the database stays away; what was stored before is kept.
+        """
+        unsure = False
+        for pause in (*_PAUSES, None):
+            committing = False
+            try:
+                with self._lock, self._connection.execution_options(writing=True).begin():
+                    result = work(unsure)
+                    committing = True
+            except sa.exc.DBAPIError as error:
+                if not self.database.passing(error):
+                    raise
+                if pause is None:
+                    raise StoreError(f"{self.place} cannot be written: {first_line(error)}") from error
+                unsure |= committing
+                time.sleep(pause)
+            else:
+                return result
+        raise AssertionError("the last attempt returns or raises")
 
     def _register(self, tournament: Tournament) -> None:
         """Write the tournament down; learn the numbers of its agents and games."""
         self.database.lock(self._connection)
+        self._agents, self._entries, self._seats = [], [], []
         self._repetitions, self._dropping = tournament.repetitions, tournament.truncated == "drop"
         if not played(self._connection):  # what was tried before came to nothing
             self._forget(tournament)
+        if tournament.store:
+            tournament = msgspec.structs.replace(tournament, store=without_password(tournament.store))
         self._put("config", msgspec.json.encode(tournament).decode(), replace=True)
         self._put("versions", json_of(VERSIONS), replace=False)
         self._put("created", str(time.time()), replace=False)

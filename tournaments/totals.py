@@ -36,7 +36,7 @@ class Attempt(NamedTuple):
 
 def count(connection: sa.Connection, attempts: Iterable[Attempt], worker: int) -> None:
     """Add attempts to the rows of this worker."""
-    sums: defaultdict[tuple[int, int, str], list[float]] = defaultdict(lambda: [0.0] * len(_SUMS))
+    sums: defaultdict[tuple[int, int, str], list[float]] = defaultdict(lambda: [0] * len(_SUMS))
     bins: Counter[tuple[int, int, str, int]] = Counter()
     for entry, agents, seats, episode, conducts in attempts:
         for agent in set(agents):
