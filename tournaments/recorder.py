@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from typing import TypeVar
 
 from arena.episode import Episode
@@ -17,6 +18,9 @@ __all__ = ["Recorder"]
 
 T = TypeVar("T")
 
+_Item = Callable[[], object] | tuple[Fixture, Episode]
+
+_BATCH = 64  # finished games that are stored together, at most
 _WAITING = 64  # finished games that may wait for the disk
 _HURRY = 5.0  # seconds for what waits, once nobody wants to
 
@@ -31,7 +35,7 @@ class Recorder:
     def __init__(self, store: Store, tally: Tally, owner: str = "", lease: float = 60.0) -> None:
         """`lease`: seconds until another process may take over what this one does not renew."""
         self.store, self.tally, self.owner, self.lease = store, tally, owner, lease
-        self.queue: queue.SimpleQueue[Callable[[], None] | tuple[Fixture, Episode] | None] = queue.SimpleQueue()
+        self.queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self.error: Exception | None = None
         self.looking = asyncio.Lock()
         self.renewed = time.monotonic()
@@ -116,37 +120,53 @@ class Recorder:
 
     def _work(self) -> None:
         patience = self.lease / 6 if self.owner else None
-        while True:
+        item: _Item | None = _nothing
+        while item is not None:
             try:
                 item = self.queue.get(timeout=patience)
             except queue.Empty:
                 item = _nothing
-            if item is None:
-                return
-            if self.error is None or callable(item):  # a question gets its answer, if only an error
+            games: list[tuple[Fixture, Episode]] = []
+            while isinstance(item, tuple) and item[1].outcome != "void" and len(games) < _BATCH:
+                games.append(item)  # all that wait, in one transaction
                 try:
-                    self._do(item)
-                except Exception as error:  # noqa: BLE001 - whatever it is, the run must not go on without a record
-                    self.error = self.error or error
+                    item = self.queue.get_nowait()
+                except queue.Empty:
+                    item = _nothing
+            if games:
+                self._guarded(partial(self._keep, games), must=False)
+            if isinstance(item, tuple):
+                self._guarded(partial(self._keep_one, *item), must=False)
+            elif item is not None:
+                self._guarded(item, must=True)  # a question gets its answer, if only an error
+            if self.owner and time.monotonic() - self.renewed > self.lease / 3:
+                self.renewed = time.monotonic()
+                self._guarded(self._renew, must=False)
 
-    def _do(self, item: Callable[[], None] | tuple[Fixture, Episode]) -> None:
-        if callable(item):
-            item()
-        else:
-            self._keep(*item)
-        if self.owner and time.monotonic() - self.renewed > self.lease / 3:
-            self.renewed = time.monotonic()
-            self.store.renew(self.owner, self.lease)
+    def _guarded(self, work: Callable[[], object], *, must: bool) -> None:
+        if must or self.error is None:
+            try:
+                work()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the run must not go on without a record
+                self.error = self.error or error
 
-    def _keep(self, fixture: Fixture, episode: Episode) -> None:
+    def _renew(self) -> None:
+        self.store.renew(self.owner, self.lease)
+
+    def _keep_one(self, fixture: Fixture, episode: Episode) -> None:
         if episode.outcome == "void":
             self.store.add_void(fixture, episode)
-        elif self.store.add(fixture, episode):
-            self.tally.finished += 1
-            self.tally.forfeits += bool(episode.forfeits)
-            self.tally.truncated += episode.outcome == "truncated"
         else:
-            self.tally.there += 1  # another run of the same tournament was quicker
+            self._keep([(fixture, episode)])
+
+    def _keep(self, games: list[tuple[Fixture, Episode]]) -> None:
+        for new, (_, episode) in zip(self.store.add_all(games), games, strict=True):
+            if new:
+                self.tally.finished += 1
+                self.tally.forfeits += bool(episode.forfeits)
+                self.tally.truncated += episode.outcome == "truncated"
+            else:
+                self.tally.there += 1  # another run of the same tournament was quicker
 
 
 def _nothing() -> None:

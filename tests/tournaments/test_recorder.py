@@ -23,12 +23,13 @@ class SlowStore:
     def __init__(self, fails: int = -1) -> None:
         self.kept, self.fails = 0, fails
 
-    def add(self, *_: object) -> bool:
-        time.sleep(0.0005)
-        if self.kept == self.fails:
-            raise OSError("disk full")
-        self.kept += 1
-        return True
+    def add_all(self, games: list[object]) -> list[bool]:
+        for _ in games:
+            time.sleep(0.0005)
+            if self.kept == self.fails:
+                raise OSError("disk full")
+            self.kept += 1
+        return [True] * len(games)
 
 
 async def put_at_once(store: Any, tally: Tally) -> None:

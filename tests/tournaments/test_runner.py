@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -291,16 +292,16 @@ def test_it_runs_beside_the_main_thread(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    add = Store.add
+    add = Store.add_all
     kept: list[str] = []
 
-    def full(self: Store, fixture: Fixture, episode: Episode) -> bool:
-        if len(kept) == 3:
+    def full(self: Store, games: Sequence[tuple[Fixture, Episode]]) -> list[bool]:
+        if len(kept) > 3:
             raise sa.exc.OperationalError("INSERT", {}, Exception("database or disk is full"))
-        kept.append(fixture.id)
-        return add(self, fixture, episode)
+        kept.extend([fixture.id for fixture, _ in games])
+        return add(self, games)
 
-    monkeypatch.setattr(Store, "add", full)
+    monkeypatch.setattr(Store, "add_all", full)
     with pytest.raises(StoreError, match=r"cannot be written: .*database or disk is full"):
         play(tmp_path, blocks=2000)
     assert sorted(kept) == [row.id for row in rows(tmp_path)]
