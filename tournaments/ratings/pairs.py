@@ -201,6 +201,7 @@ class _Rated(NamedTuple):
         if method == "bootstrap":
             kinds = patterns(cells, cell, results.outcome, results.cluster, results.weight, results.times)
             drawn = bootstrap(self.fit, cells, self.held, kinds, replicates)
+            drawn -= self.fit.parameters  # what is known is exactly 0 then
             return self.shown(np.cov(drawn, rowvar=False)), method
         clusters = Clusters.find(cells, cell, results.cluster, results.times)
         scatter = self.shown(clustered(self.fit, cells, cell, results.outcome, clusters, results.weight))
