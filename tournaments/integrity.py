@@ -56,9 +56,28 @@ def check_whole(connection: sa.Connection, database: Database) -> None:
         raise damaged(path, "its tournament has no config")
     if connection.execute(sa.select(games.id).where(games.entry.not_in(sa.select(entries.id))).limit(1)).first():
         raise damaged(path, "a game was played that is not listed")
+    _check_counted(connection, path)
     seated = connection.execute(sa.select(games.agents).distinct()).scalars()
     played = {agent for agents in seated for agent in _NUMBERS.decode(agents)}
     check_known(path, played, set(connection.execute(sa.select(tables.agents.c.id)).scalars()))
+
+
+def _check_counted(connection: sa.Connection, path: str) -> None:
+    """That the tables of what games came to have counted them."""
+    games, entries, totals = tables.games.c, tables.entries.c, tables.totals.c
+    played = sa.select(games.entry, sa.func.count()).group_by(games.entry)
+    counted = sa.select(totals.entry, sa.func.sum(totals.seats)).where(totals.outcome != "void").group_by(totals.entry)
+    seats = {
+        number: len(_NUMBERS.decode(text)) for number, text in connection.execute(sa.select(entries.id, entries.seats))
+    }
+    there = {number: count * seats[number] for number, count in connection.execute(played)}
+    if there != {number: int(count) for number, count in connection.execute(counted)}:
+        raise damaged(path, "its totals are not those of its games")
+    blocks, patterns = tables.blocks.c, tables.patterns.c
+    whole = sa.select(sa.func.count()).where(blocks.counted == sa.true(), blocks.pattern != "[]")
+    known = connection.execute(sa.select(sa.func.coalesce(sa.func.sum(patterns.blocks), 0))).scalar()
+    if connection.execute(whole).scalar() != known:
+        raise damaged(path, "its table of finished blocks is not that of its blocks")
 
 
 def check_known(path: str, agents: Iterable[int], listed: Container[int]) -> None:

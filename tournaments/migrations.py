@@ -116,9 +116,11 @@ def _count_game(
 
 
 def _count(connection: sa.Connection, row: Any, episode: Episode, seats: dict[int, tuple[int, ...]]) -> None:
-    taken = seats[row.entry]
+    taken, agents = seats[row.entry], _SEATS.decode(row.agents)
+    if len(agents) != len(taken):
+        raise ValueError(f"{len(agents)} agents in a game of {len(taken)} seats")
     conducts = [conduct_of(episode, seat) for seat in taken]
-    attempt = totals.Attempt(row.entry, _SEATS.decode(row.agents), taken, episode, conducts)
+    attempt = totals.Attempt(row.entry, agents, taken, episode, conducts)
     totals.count(connection, [attempt], _WORKER)
 
 

@@ -1,5 +1,4 @@
 import math
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,12 @@ from arena.agent import Agent, Call, Reply, View
 from arena.episode import Episode
 from arena.match import play_sync
 from arena.referee import Referee
-from arena.tournaments import migrations
 from arena.tournaments.board import Board
 from arena.tournaments.conduct import Conduct, conduct_of, percent, table
 from arena.tournaments.config import parse
 from arena.tournaments.report import board
 from arena.tournaments.runner import run
-from arena.tournaments.store import OldSchemaError, Store, StoreError, results_file
+from arena.tournaments.store import Store
 
 
 class Said(Agent):
@@ -179,61 +177,3 @@ def test_games_that_are_left_out_are_not_counted(tmp_path: Path) -> None:
     shown = played(tmp_path, games=["TicTacToe"], max_turns=4, truncated="drop")
     assert shown.sections[0].games == 0
     assert shown.conduct == [Conduct(), Conduct()]
-
-
-def as_schema_2(path: Path) -> None:
-    """The store as the code before conduct was counted would have written it."""
-    connection = sqlite3.connect(path)
-    connection.execute("ALTER TABLE games DROP COLUMN conduct")
-    connection.execute("UPDATE arena_schema SET version = 2")
-    connection.commit()
-    connection.close()
-
-
-def rows(path: Path) -> list[tuple[str, str]]:
-    connection = sqlite3.connect(path)
-    try:
-        return connection.execute("SELECT id, conduct FROM games ORDER BY id").fetchall()
-    finally:
-        connection.close()
-
-
-def test_a_store_of_schema_2_is_brought_up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(migrations, "_BATCH", 5)
-    asked = {"games": ["TicTacToe", "Arithmetic"], "blocks": 3}
-    before = played(tmp_path, **asked)
-    results = results_file(tmp_path)
-    kept = rows(results)
-    as_schema_2(results)
-    with pytest.raises(OldSchemaError, match="has schema 2, this Arena reads 3; go on with it once"):
-        Store.open(tmp_path)
-    again = played(tmp_path, **asked)
-    assert again.conduct == before.conduct
-    assert [section.rows for section in again.sections] == [section.rows for section in before.sections]
-    assert rows(results) == kept
-    assert played(tmp_path, games=["TicTacToe", "Arithmetic"], blocks=4).finished == 16
-
-
-@pytest.mark.parametrize(
-    ("statement", "message"),
-    [
-        ("DELETE FROM episodes WHERE game = (SELECT max(id) FROM games)", "game [0-9a-f]{32} has no episode"),
-        ("UPDATE games SET entry = 7 WHERE id = (SELECT max(id) FROM games)", "game [0-9a-f]{32} has no entry"),
-        ("UPDATE episodes SET data = x'00'", ""),
-        ("UPDATE entries SET seats = '?'", "JSON is malformed"),
-        ("DROP TABLE entries", "no such table"),
-    ],
-)
-def test_a_damaged_store_of_schema_2_is_refused_and_stays(statement: str, message: str, tmp_path: Path) -> None:
-    played(tmp_path)
-    results = results_file(tmp_path)
-    as_schema_2(results)
-    connection = sqlite3.connect(results)
-    connection.execute(statement)
-    connection.commit()
-    with pytest.raises(StoreError, match=f"cannot be brought up to date: .*{message}.*; it was left as it is"):
-        played(tmp_path)
-    assert connection.execute("SELECT version FROM arena_schema").fetchall() == [(2,)]
-    with pytest.raises(sqlite3.OperationalError, match="no such column"):
-        connection.execute("SELECT conduct FROM games")
-    connection.close()

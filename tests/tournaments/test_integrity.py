@@ -12,6 +12,9 @@ from tests.tournaments.test_store import filled, state
 def read_all(folder: Path) -> None:
     with Store.open(folder) as store:
         board(store)
+        for entry, seats in store.seats().items():
+            store.columns(entry, seats)
+        store.voids()
         list(store.episodes())
 
 
@@ -40,6 +43,10 @@ def read_all(folder: Path) -> None:
         ("INSERT INTO voids VALUES (1, 'x', 1, '[1,5]', 'r', 0, x'00')", "agent 5 played in it and is not listed"),
         ("INSERT INTO voids VALUES (1, 'x', 1, '?', 'r', 0, x'00')", "cannot be read: JSON is malformed"),
         ("UPDATE episodes SET data = x'00'", "cannot be read: "),
+        ("DELETE FROM games WHERE id = (SELECT max(id) FROM games)", "its totals are not those of its games"),
+        ("DELETE FROM totals", "its totals are not those of its games"),
+        ("DELETE FROM patterns", "its table of finished blocks is not that of its blocks"),
+        ("UPDATE patterns SET blocks = blocks + 1", "its table of finished blocks is not that of its blocks"),
     ],
 )
 def test_damaged_rows_are_told(statement: str, message: str, tmp_path: Path) -> None:

@@ -10,14 +10,14 @@ import sqlalchemy as sa
 
 from arena.episode import Episode, replay
 from arena.match import play_sync
-from arena.tournaments import migrations, sqlite, tables
+from arena.tournaments import sqlite, tables
 from arena.tournaments import store as store_module
 from arena.tournaments.config import Tournament, parse
 from arena.tournaments.report import board
 from arena.tournaments.runner import run
 from arena.tournaments.schedule import Fixture, fixtures
 from arena.tournaments.sqlite import Sqlite
-from arena.tournaments.store import OldSchemaError, Store, StoreError, results_file
+from arena.tournaments.store import Store, StoreError, results_file
 
 PLAIN: dict[str, Any] = {"games": ["TicTacToe"], "agents": ["random", "first"], "blocks": 2}
 
@@ -289,49 +289,6 @@ def test_another_run_may_be_quicker(links: bool, tmp_path: Path, monkeypatch: py
     before = state(tmp_path)
     Sqlite(results_file(tmp_path)).create()
     assert state(tmp_path) == before
-
-
-def grow(connection: sa.Connection) -> None:
-    connection.exec_driver_sql("CREATE TABLE notes (text TEXT)")
-    connection.exec_driver_sql("INSERT INTO notes SELECT name FROM agents")
-
-
-def grow_and_fail(connection: sa.Connection) -> None:
-    grow(connection)
-    raise RuntimeError("the power is out")
-
-
-def notes(folder: Path) -> list[str]:
-    connection = sqlite3.connect(results_file(folder))
-    try:
-        return [text for (text,) in connection.execute("SELECT text FROM notes")]
-    finally:
-        connection.close()
-
-
-def test_an_older_store_is_brought_up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    filled(tmp_path)
-    monkeypatch.setattr(tables, "SCHEMA", tables.SCHEMA + 1)
-    monkeypatch.setitem(migrations.MIGRATIONS, tables.SCHEMA - 1, grow)
-    with pytest.raises(OldSchemaError, match="has schema 4, this Arena reads 5; go on with it once"):
-        Store.open(tmp_path)
-    filled(tmp_path, blocks=3)
-    assert notes(tmp_path) == ["random", "first"]
-    with Store.open(tmp_path) as store:
-        assert len(store.games()) == 6
-
-
-def test_a_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    filled(tmp_path)
-    with monkeypatch.context() as patch:
-        patch.setattr(tables, "SCHEMA", tables.SCHEMA + 1)
-        patch.setitem(migrations.MIGRATIONS, tables.SCHEMA - 1, grow_and_fail)
-        with pytest.raises(RuntimeError, match="the power is out"):
-            Store.resume(tmp_path, parse(PLAIN))
-    with pytest.raises(sqlite3.OperationalError, match="no such table"):
-        notes(tmp_path)
-    with Store.open(tmp_path) as store:
-        assert len(store.games()) == 4
 
 
 def test_a_large_store_is_read_through_before_it_is_written_only(tmp_path: Path) -> None:

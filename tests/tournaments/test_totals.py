@@ -20,9 +20,9 @@ def test_totals_are_what_the_episodes_hold(tmp_path: Path) -> None:
     tournament = parse({**asked, "blocks": 2})
     with Store.resume(tmp_path, tournament) as store:
         for fixture in fixtures(tournament):
-            entry = tournament.games[fixture.entry]
+            env = tournament.games[fixture.entry].id
             seated = [tournament.agents[agent].make() for agent in fixture.agents]
-            store.add(fixture, play_sync(entry.id, seated, fixture.seed, None, tournament.referee))
+            store.add(fixture, play_sync(env, seated, fixture.seed, None, tournament.referee))
         episodes, counted = list(store.episodes()), store.totals()
         for entry, game in store.entries().items():
             for agent, name in enumerate(["modelled", "first"]):
