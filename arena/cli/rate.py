@@ -75,7 +75,7 @@ def rate(
         click.echo(as_text(rated, given))
     elif as_csv:
         rows = as_rows(rated)
-        click.echo("\n".join(map(plain, rows.split("\n"))) if sys.stdout.isatty() else rows, nl=False)
+        click.echo("\n".join(map(plain, rows.split("\n"))) if sys.stdout.isatty() else rows, nl=False, color=True)
     else:
         print_ratings(Shown(rated, given), stdout())
 

@@ -65,7 +65,7 @@ def test_columns_and_labels_of_games_of_two(header: str, labels: str) -> None:
 def test_the_same_ratings_as_from_rows() -> None:
     rows = [("g", "ann", "bob", "first", 0), ("h", "bob", "ann", "draw", 0), ("g", "bob", "cat", "second", 1)]
     found = given("game,first,second,outcome,seed", *[",".join(map(str, row)) for row in rows])
-    direct = rate(Results.of(rows))
+    direct = rate(Results.of([(game, a, b, outcome, (game, seed)) for game, a, b, outcome, seed in rows]))
     assert isinstance(found.results, Results)
     loaded = rate(found.results)
     order = [direct.players.index(name) for name in loaded.players]
