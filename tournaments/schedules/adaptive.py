@@ -151,7 +151,8 @@ class _Planner:
         strengths = self._strengths()
         middle = float(np.median(strengths[large]))
         one = min(small, key=lambda agent: (self.met[agent], agent))
-        other = min(large, key=lambda agent: (abs(strengths[agent] - middle), self.met[agent], agent))
+        placed = [agent for agent in large if self.met[agent] >= float(np.median([self.met[other] for other in large]))]
+        other = min(placed, key=lambda agent: (abs(strengths[agent] - middle), self.met[agent], agent))
         return min(one, other), max(one, other)
 
     def _fill(self, entry: int, pair: tuple[int, int], seats: int) -> tuple[int, ...]:
