@@ -51,7 +51,7 @@ def test_agrees_with_a_bootstrap_cluster_by_cluster() -> None:
     drawn = []
     for _ in range(150):
         chosen = rng.integers(0, 250, 250)
-        again = picked(results, (2 * chosen[:, None] + [0, 1]).ravel())
+        again = picked(results, np.add.outer(2 * chosen, np.arange(2)).ravel())
         drawn.append(rate(again, "fisher").elo)
     assert rate(results, "bootstrap").half == pytest.approx(1.96 * np.std(drawn, axis=0), rel=0.25)
 

@@ -155,15 +155,17 @@ HOSTILE: dict[str, list[tuple[str, str, str]]] = {
     "first seat always wins": [("a", "b", "first"), ("b", "a", "first")] * 200,
     "a chain": [(f"p{k}", f"p{k + 1}", "first") for k in range(40)],
     "disconnected": [("a", "b", "first"), ("b", "a", "first"), ("c", "d", "first"), ("d", "c", "draw")] * 10,
+    "the same row": [("a", "b", "first"), ("b", "a", "draw")] * 500,
     "one pair very often": [("a", "b", "first")] * 50_000 + [("b", "a", "first")] * 49_000 + [("b", "c", "draw")],
 }
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("method", ["auto", "fisher", "clustered"])
+@pytest.mark.parametrize("method", ["auto", "fisher", "clustered", "bootstrap"])
+@pytest.mark.filterwarnings("error")
 def test_hostile_results_give_finite_numbers(name: str, method: Any) -> None:
     results = Results.of([("g", *row, number) for number, row in enumerate(HOSTILE[name])])
-    rated = rate(results, method)
+    rated = rate(results, method, replicates=20)
     for numbers in (
         rated.elo,
         rated.half,

@@ -21,7 +21,9 @@ def plainly(results: Results) -> Floats:
     cells, n, g = results.cells(), len(results.players), len(results.games)
     fitted = fit(cells)
     x, bread = fitted.parameters, np.linalg.inv(fitted.hessian)
-    scores, leverage, times = {}, {}, {}
+    scores: dict[int, Floats] = {}
+    leverage: dict[int, float] = {}
+    times: dict[int, float] = {}
     for row, (game, first, second, outcome, cluster) in enumerate(zip(*results[2:7], strict=True)):
         basis = np.zeros((2, n + 2 * g))
         basis[0, [first, second, n + game]] = 1, -1, 1
@@ -32,8 +34,8 @@ def plainly(results: Results) -> Floats:
         told = 1.0 if results.weight is None else results.weight[row]
         spread = features.T @ np.diag(p) @ features - np.outer(p @ features, p @ features)
         number = int(cluster)
-        scores[number] = scores.get(number, 0) + told * (features[outcome] - p @ features) @ basis
-        leverage[number] = leverage.get(number, 0) + told * np.trace(bread @ basis.T @ spread @ basis)
+        scores[number] = scores.get(number, np.zeros(n + 2 * g)) + told * (features[outcome] - p @ features) @ basis
+        leverage[number] = leverage.get(number, 0.0) + told * float(np.trace(bread @ basis.T @ spread @ basis))
         times[number] = 1.0 if results.times is None else results.times[row]
     meat = sum(times[c] * np.outer(s, s) / max(1 - leverage[c], 0.1) for c, s in scores.items())
     found: Floats = bread @ (meat + np.diag(fitted.precision)) @ bread
@@ -64,7 +66,7 @@ def test_times_are_clusters_written_out(seed: int) -> None:
     often = np.random.default_rng(seed).integers(1, 6, 40)
     short = results._replace(times=np.repeat(often, 2).astype(np.float64))
     copies = np.repeat(np.arange(40), often)
-    rows = (2 * copies[:, None] + [0, 1]).ravel()
+    rows = np.add.outer(2 * copies, np.arange(2)).ravel()
     long = picked(results, rows)._replace(cluster=np.repeat(np.arange(len(copies)), 2))
     one, other = rate(short), rate(long)
     assert one.elo == pytest.approx(other.elo)
