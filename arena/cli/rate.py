@@ -27,7 +27,7 @@ _METHODS = ("auto", "fisher", "clustered", "bootstrap")
 @click.option("--anchor", "anchors", multiple=True, metavar="NAME=ELO", help="A known rating; softly: NAME=ELO±SD.")
 @click.option("--method", type=click.Choice(_METHODS), default="auto", help="How intervals are made.")
 @click.option("--game", help="Only the rows of this game.")
-@click.option("--overall", is_flag=True, help="Every game weighs the same, and a table for each game too.")
+@click.option("--each", is_flag=True, help="A table for each game too, from its rows alone.")
 @click.option("--unique", is_flag=True, help="Rows that are equal in every column count once.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON, with all that is known.")
 @click.option("--csv", "as_csv", is_flag=True, help="Write the table as CSV.")
@@ -38,7 +38,7 @@ def rate(
     anchors: Sequence[str],
     method: str,
     game: str | None,
-    overall: bool,
+    each: bool,
     unique: bool,
     as_json: bool,
     as_csv: bool,
@@ -48,7 +48,7 @@ def rate(
     \b
     arena rate battles.csv
     arena rate games.csv --map 'White Elo name=first' --anchor stockfish=3600
-    arena rate matches.jsonl --kind ranked --json > ratings.json
+    arena rate matches.jsonl --each --json > ratings.json
     zcat votes.csv.gz | arena rate - --anchor 'gpt-4=1250±15'
 
     \b
@@ -68,9 +68,9 @@ def rate(
         raise click.UsageError("--json and --csv: choose one")
     with refusing():
         table = _table(results)
-        given, told = _given(table, kind, mapped, game, unique)
+        given, own, told = _given(table, kind, mapped, game, unique, each)
         click.echo(plain(f"read {_source(results)}: {told}"), err=True)
-        rated = rate_table(given, _anchors(anchors), method, overall=overall)
+        rated = rate_table(given, _anchors(anchors), method, own)
     if as_json:
         click.echo(as_text(rated, given))
     elif as_csv:
@@ -91,9 +91,9 @@ def _table(results: Path) -> "Table":
 
 
 def _given(
-    table: "Table", kind: str | None, mapped: Sequence[str], game: str | None, unique: bool
-) -> tuple["Given", str]:
-    """The results, and what was read, in words."""
+    table: "Table", kind: str | None, mapped: Sequence[str], game: str | None, unique: bool, each: bool
+) -> tuple["Given", dict[str, "Given"], str]:
+    """The results, those of each game where asked for, and what was read, in words."""
     from arena.tournaments.ratings.columns import KINDS, give, kind_of, meant
 
     found = meant(table, dict(_split(pair, "COLUMN=NAME") for pair in mapped))
@@ -104,7 +104,9 @@ def _given(
     if game is not None:
         table = _of_game(table, found, game)
     given = give(table, found, named)
-    return given, _said(table, given, int(repeated.sum()), unique)
+    games = given.results.games if each and len(given.results.games) > 1 else ()
+    own = {name: give(_of_game(table, found, name), found, named) for name in games}
+    return given, own, _said(table, given, int(repeated.sum()), unique)
 
 
 def _of_game(table: "Table", found: dict[str, str], game: str) -> "Table":

@@ -41,10 +41,9 @@ def print_ratings(shown: Shown, console: Console) -> None:
     """The tables and what is told beneath them."""
     rated, given = shown
     if rated.games:
-        console.print("[bold]Overall[/bold] [dim]every game weighs the same[/dim]")
+        console.print("[bold]All games[/bold]")
     _print(rated.ratings, given.kind, console)
-    lines = list(_beneath(rated, given))
-    for line in lines:
+    for line in _beneath(rated, given):
         console.print(plain(line), markup=False)
     for name, ratings in rated.games.items():
         console.print(f"\n[bold]{escape(plain(name))}[/bold]")

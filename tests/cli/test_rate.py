@@ -270,3 +270,23 @@ def test_help_tells_columns_and_examples() -> None:
         "--anchor NAME=ELO",
     ):
         assert part in done.output
+
+
+def test_a_table_for_each_game() -> None:
+    chess = ["a,b,first,Chess", "a,b,draw,Chess", "b,c,first,Chess"] * 10
+    nim = ["c,a,first,[red]Nim", "c,b,first,[red]Nim"] * 10
+    name = put("first,second,outcome,game", *chess, *nim)
+    done = arena("rate", name, "--each", "--anchor", "c=1200")
+    assert done.exit_code == 0
+    parts = done.stdout.split("\n\n")
+    assert [part.splitlines()[0] for part in parts] == ["All games", "Chess", "[red]Nim"]
+    assert "Chess: first seat " in parts[0]
+    body = json.loads(arena("rate", name, "--each", "--json").stdout)
+    for game, part in zip(("Chess", "[red]Nim"), parts[1:], strict=True):
+        alone = json.loads(arena("rate", name, "--game", game, "--json").stdout)["players"]
+        assert body["games"][game] == alone
+        assert [row.split()[1] for row in part.splitlines()[2:]] == [player["agent"] for player in alone]
+    rows = list(csv.DictReader(io.StringIO(arena("rate", name, "--each", "--csv").stdout)))
+    assert [row["game"] for row in rows] == [""] * 3 + ["Chess"] * 3 + ["[red]Nim"] * 3
+    assert "All games" not in arena("rate", name).stdout
+    assert json.loads(arena("rate", put(*BATTLES), "--each", "--json").stdout).get("games") is None

@@ -25,17 +25,21 @@ class Rated(NamedTuple):
     """Each game's own, where they were asked for."""
 
 
-def rate_table(given: Given, anchors: Anchors, method: str = "auto", *, overall: bool = False) -> Rated:
-    """Rate what a table gives; `overall`: with equal weight for every game, and each game's own ratings.
+def rate_table(given: Given, anchors: Anchors, method: str = "auto", each: Mapping[str, Given] | None = None) -> Rated:
+    """Rate what a table gives; `each`: what it gives game by game, to be rated apart, with the anchors that are there.
 
-    Raises ValueError where anchors are given for other tables than of games of two, or `overall` with anchors.
+    Raises ValueError where anchors are given for other tables than of games of two.
     """
     results, how = given.results, cast("Method", method)
     if anchors and not isinstance(results, Results):
         raise ValueError("anchors are for games of two only")
     ratings = _rate(results, how, anchors)
     told = beside(results, ratings) if isinstance(results, Results) else None
-    return Rated(ratings, told, {})
+    games = {}
+    for name, own in (each or {}).items():
+        there = {player: elo for player, elo in anchors.items() if player in own.results.players}
+        games[name] = _rate(own.results, how, there)
+    return Rated(ratings, told, games)
 
 
 def _rate(results: AnyResults, method: Method, anchors: Anchors) -> Ratings:
