@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from arena.agent import Agent
 from arena.tournaments.config import Tournament
+from arena.tournaments.tally import Refused
 
 __all__ = ["Caps", "Key", "Need", "caps_of"]
 
@@ -65,9 +66,13 @@ def caps_of(asked: Tournament, agents: Sequence[Agent], processes: int) -> Caps:
     """The caps of a tournament.
 
     An agent's own (`AgentEntry.concurrency`); `Tournament.endpoints` for agents that say which servers they ask (of
-    several, each game is counted at the one with most room); and, where games are timed, `processes` for searches:
-    none must wait for a process until its game is void.
+    several, each game is counted at the one with most room, and one without a cap always has); and, where games are
+    timed, `processes` for searches: none must wait for a process until its game is void. Raises Refused for an endpoint
+    that no agent asks.
     """
+    known = {name for agent in agents for name in agent.endpoints}
+    if unknown := sorted(asked.endpoints.keys() - known):
+        raise Refused(f"no agent asks {unknown[0]}; endpoints of this tournament: {', '.join(sorted(known)) or 'none'}")
     limits, needs = {}, []
     for number, (entry, agent) in enumerate(zip(asked.agents, agents, strict=True)):
         mine: list[Need] = []

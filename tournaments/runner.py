@@ -12,7 +12,7 @@ from arena.agent import Agent
 from arena.episode import Episode
 from arena.match import play
 from arena.tournaments.budget import Budget
-from arena.tournaments.caps import caps_of
+from arena.tournaments.caps import Caps, caps_of
 from arena.tournaments.config import GameEntry, Tournament
 from arena.tournaments.dispatch import Dispatch
 from arena.tournaments.interrupts import Interrupts, collected_rarely
@@ -132,6 +132,7 @@ class _Run:
             if self.asked.people and not sys.stdin.isatty():
                 raise Refused("agent 'human' needs a terminal, and standard input is none")
             self._make_agents(opened)
+            caps = caps_of(self.asked, self.agents, pool.count)
             await self._ask_all(pool)
             if self.tally.stopped:
                 return
@@ -142,7 +143,7 @@ class _Run:
             opened.push_async_callback(self._ends, "closing the agents")
             await opened.enter_async_context(self.recorder)
             opened.push_async_callback(self._ends, "storing what is finished")
-            await self._dispatched(self.recorder, pool, marker, first)
+            await self._dispatched(caps, self.recorder, pool, marker, first)
 
     async def _ends(self, what: str) -> None:
         """Something begins that may hang."""
@@ -195,11 +196,12 @@ class _Run:
 
         await _all(ask(*pair) for pair in pairs)
 
-    async def _dispatched(self, recorder: Recorder, pool: Workers, marker: int, first: list[Fixture]) -> None:
+    async def _dispatched(
+        self, caps: Caps, recorder: Recorder, pool: Workers, marker: int, first: list[Fixture]
+    ) -> None:
         async def game(fixture: Fixture) -> None:
             await self._game(fixture, recorder, pool)
 
-        caps = caps_of(self.asked, self.agents, pool.count)
         at_once = 1 if self.asked.people else self.asked.concurrency
         self.dispatch = Dispatch(self.supply, caps, self.budget, recorder, game, at_once, self._over)
         self.dispatch.marker = marker

@@ -10,9 +10,10 @@ from arena.tournaments.schedules import blocks, most
 from arena.tournaments.tally import Tally
 from arena.tournaments.terms import Gauntlet, Listed, RoundRobin
 
-__all__ = ["Supply", "result_of"]
+__all__ = ["FIXED", "Supply", "result_of"]
 
-_FIXED = (RoundRobin, Gauntlet, Listed)
+FIXED = (RoundRobin, Gauntlet, Listed)
+"""Schedules that no result changes."""
 
 
 class Supply:
@@ -24,7 +25,7 @@ class Supply:
 
     def __init__(self, asked: Tournament, tally: Tally) -> None:
         self.asked, self.tally = asked, tally
-        self.fixed = isinstance(asked.schedule, _FIXED)
+        self.fixed = isinstance(asked.schedule, FIXED)
         stop = asked.stop
         self.remembers = not self.fixed or (stop.interval, stop.ranks, stop.sprt) != (None, None, None)
         self.history = History(asked)

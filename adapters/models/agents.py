@@ -12,7 +12,7 @@ import msgspec
 from arena.adapters.models.engine import Engine
 from arena.adapters.models.openai import OpenAICompatible
 from arena.adapters.models.prices import Price
-from arena.adapters.models.settings import Settings
+from arena.adapters.models.settings import Settings, host_and_port
 from arena.adapters.models.sglang import SGLang
 from arena.agents.llm import LLMAgent
 from arena.agents.prompting import Prompting
@@ -130,6 +130,8 @@ class ServedAgent(LLMAgent):
         stop = sampling.get("stop", ())
         sampling["stop"] = (stop,) if isinstance(stop, str) else tuple(stop)
         super().__init__(model, prompting, Sampling(**sampling), options.pop("priority", None))
+        if isinstance(model, SGLang | OpenAICompatible):
+            self.endpoints = tuple([host_and_port(url) for url in model.transport.urls])
 
     def standin(self) -> StandIn:
         """See `Agent.standin`."""

@@ -3,7 +3,7 @@
 import msgspec
 import yarl
 
-__all__ = ["Settings", "base_url", "origin"]
+__all__ = ["Settings", "base_url", "host_and_port", "origin"]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,3 +75,14 @@ def origin(url: str) -> str:
     'http://host:30000'
     """
     return str(yarl.URL(url).origin())
+
+
+def host_and_port(url: str) -> str:
+    """Who answers there, as `Tournament.endpoints` names servers.
+
+    >>> host_and_port("https://api.example.com/v1"), host_and_port("http://127.0.0.1:30000")
+    ('api.example.com:443', '127.0.0.1:30000')
+    """
+    parsed = yarl.URL(url)
+    host = parsed.host or ""
+    return f"[{host}]:{parsed.port}" if ":" in host else f"{host}:{parsed.port}"

@@ -6,30 +6,26 @@ import shlex
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from datetime import timedelta
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, ClassVar
 
 import click
-import msgspec
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from arena.cli.errors import Failure, naming, plain, refusing
-from arena.cli.estimate import spending
+from arena.cli.estimate import tell_games, tell_spending
 from arena.cli.leaderboard import print_board
 from arena.cli.main import LazyGroup
 from arena.cli.output import program, stdout
 from arena.cli.progress import following
+from arena.cli.terms import asked_for
 from arena.registry import AgentSpec
-from arena.tournaments.config import ConfigError, Tournament, dump, load, parse
+from arena.tournaments.config import Tournament, dump
 from arena.tournaments.leaderboard import write_html
 from arena.tournaments.report import board
-from arena.tournaments.runner import Aborted, Tally, run
-from arena.tournaments.schedule import count
-from arena.tournaments.store import Store, StoreError, results_file
+from arena.tournaments.runner import Aborted, Stalled, Tally, run
+from arena.tournaments.store import Store, StoreError, database_of
 
 __all__ = ["STOPPED", "play_all", "run_command", "tell_unfinished", "tournament"]
 
@@ -71,6 +67,20 @@ def tournament() -> None:
 @click.option("--turn-seconds", type=float, metavar="SECONDS",
               help="For one answer; then a local agent forfeits, and a served one makes the game void.")  # fmt: skip
 @click.option("--max-turns", type=int, help="Plies; then a game is truncated.")
+@click.option("--schedule", metavar="KIND[?OPTION=VALUE&...]", help="Who meets whom: round-robin, gauntlet, swiss, "
+              "knockout, adaptive or list.  [default: round-robin]")  # fmt: skip
+@click.option("--stop", multiple=True, metavar="RULE=VALUE", help="End early: interval=ELO, ranks=P, sprt=ELO0:ELO1, "
+              "games=N, tokens=N, dollars=N, minutes=N; may be repeated, and the first that holds counts.")  # fmt: skip
+@click.option("--anchor", multiple=True, metavar="AGENT[=ELO]", help="Whose Elo is fixed (1000 if not said); may be "
+              "repeated.")  # fmt: skip
+@click.option("--store", metavar="URL", help="A PostgreSQL database (postgresql://...) instead of results.db.")
+@click.option("--cap", multiple=True, metavar="AGENT=N", help="Games at once of one agent; may be repeated.")
+@click.option("--endpoint", multiple=True, metavar="HOST:PORT=N", help="Games at once that ask one server, whichever "
+              "agents do; may be repeated.")  # fmt: skip
+@click.option("--stalled", type=float, metavar="SECONDS", help="Give up, and say what hangs, once no answer and no "
+              "step of the run has come for so long.  [default: wait]")  # fmt: skip
+@click.option("--lease", type=click.FloatRange(1), default=60.0, show_default=True, metavar="SECONDS",
+              help="Other processes take over games of one that has not been heard of for so long.")  # fmt: skip
 @click.option("--redo-void", is_flag=True, help="Play games again that stayed void in earlier runs.")
 @click.option(
     "--dry-run",
@@ -87,25 +97,40 @@ def run_command(
     redo_void: bool,
     dry_run: bool,
     seconds_per_reply: float,
-    **numbers: Any,
+    lease: float,
+    **options: Any,
 ) -> None:
     """Play what CONFIG.toml or the options describe. The same command goes on where it was stopped or killed.
+
+    Started twice (in two terminals on one folder, or anywhere on one database), both share the games and end together.
+    Ctrl-C lets running games finish; a second one ends at once.
 
     \b
     arena tournament run --game ConnectFour --agent random --agent 'mcts?simulations=50' --blocks 10 --out runs/c4
     arena tournament run --game 'LiarsDice?players=4' --agent random --agent first --dry-run
     arena tournament run config.toml --out runs/first
 
+    \b
+    Until every 95 % interval is at most 120 Elo wide, at most 5,000 games:
+      arena tournament run cup.toml --schedule adaptive --stop interval=120 --stop games=5000
+    Is the second network better than the first, by 30 Elo rather than by none?
+      arena tournament run --game Chess --agent A --agent B --blocks 5000 --stop sprt=0:30
+    One more agent in a finished tournament; old games are kept, and it is placed:
+      (add it to the agents in runs/first/tournament.toml)
+      arena tournament run runs/first/tournament.toml --out runs/first --schedule adaptive
+    Two agents on one server that takes 64 games at once, one of them in 8 at most:
+      arena tournament run cup.toml --endpoint 127.0.0.1:30000=64 --cap qwen=8 --stalled 600
+
     Exit codes: 0 all games are finished; 1 some stayed void or were not played; 2 refused; 130 stopped by Ctrl-C.
     """
     with refusing():
-        asked = _asked(config, games, agents, numbers)
+        asked = asked_for(config, games, agents, options)
         folder = Path(out) if out else Path("runs") / (Path(config).stem if config else _called(asked))
         if dry_run:
-            _tell(asked, results_file(folder))
-            _tell_spending(asked, seconds_per_reply)
+            tell_games(asked, folder)
+            tell_spending(asked, seconds_per_reply)
             return
-        tally = play_all(asked, folder, Console(stderr=True), redo_void)
+        tally = play_all(asked, folder, Console(stderr=True), redo_void, lease)
     _end(tally, folder)
 
 
@@ -120,67 +145,21 @@ def _called(asked: Tournament) -> str:
     return f"{slug}-{blake2b(key.encode(), digest_size=3).hexdigest()}"
 
 
-def _asked(config: str | None, games: tuple[str, ...], agents: tuple[str, ...], numbers: dict[str, Any]) -> Tournament:
-    given: dict[str, Any] = {key: value for key, value in numbers.items() if value is not None}
-    if config is None:
-        if not games or not agents:
-            raise ConfigError("name a CONFIG.toml, or games and agents: --game ID --agent SPEC --agent SPEC")
-        return parse({"games": list(games), "agents": list(agents), **given})
-    if games or agents:
-        raise ConfigError("games and agents stand in CONFIG.toml; leave out --game and --agent, or the file")
-    read = load(config)
-    return parse({**msgspec.to_builtins(read), **given})
-
-
-def _tell(asked: Tournament, path: Path) -> None:
-    """The dry run."""
-    counts = count(asked)
-    width = max(len(entry.label) for entry in asked.games)
-    for entry, games in zip(asked.games, counts, strict=True):
-        blocks = asked.blocks_of(entry)
-        click.echo(f"{entry.label:{width}}  {games} games in {blocks} seed block{'s' * (blocks != 1)}")
-    click.echo(f"{'total':{width}}  {sum(counts)} games between {len(asked.agents)} agents")
-    if path.exists():
-        with Store.open(path) as store:
-            click.echo(f"{path} holds {len(store.finished())} finished games")
-
-
-def _tell_spending(asked: Tournament, seconds: float) -> None:
-    """What models would read and write, from a few games played by stand-ins; nothing where no agent asks one."""
-    found = list(spending(asked))
-    if not found:
-        return
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for at, column in enumerate(("game", "agent", "replies", "tokens in", "cached", "tokens out, at most", "dollars")):
-        table.add_column(column, justify="left" if at < 2 else "right", overflow="fold")
-    for row in found:
-        counts = [f"{value:,.0f}" for value in (row.replies, row.prompt, row.cached, row.wrote)]
-        cost = "?" if row.cost is None else f"{row.cost:,.2f}"
-        table.add_row(escape(plain(row.game)), escape(plain(row.agent)), *counts, cost)
-    stdout().print(table)
-    known = [row.cost for row in found if row.cost is not None]
-    replies = sum(row.replies for row in found)
-    time = timedelta(seconds=round(replies * seconds / asked.concurrency))
-    facts = [f"{replies:,.0f} replies", f"about {time} at {seconds:g} s a reply and {asked.concurrency} games at once"]
-    facts += [f"at most ${sum(known):,.2f}"] if known else []
-    facts += ["? : no price is known; give input_price and output_price"] if len(known) < len(found) else []
-    click.echo("; ".join(facts))
-
-
-def play_all(asked: Tournament, folder: Path, console: Console, redo_void: bool = False) -> Tally:
+def play_all(asked: Tournament, folder: Path, console: Console, redo_void: bool = False, lease: float = 60.0) -> Tally:
     """Play into a run folder; `tournament.toml` and `leaderboard.html` are left beside the store."""
-    path = folder / "results.db"
+    database = database_of(folder / "results.db", asked.store)
 
     def begin() -> Store:
-        store = Store.resume(path, asked)
+        store = Store.resume(folder / "results.db", asked)
+        folder.mkdir(parents=True, exist_ok=True)
         with naming(written := folder / "tournament.toml"):
             written.write_text(dump(asked), encoding="utf-8")
         return store
 
     try:
         with following(console, bar=not asked.people) as report, ExitStack() as opened:
-            store = opened.enter_context(begin()) if path.exists() else begin
-            tally = _run(asked, store, report, redo_void, path)
+            store = opened.enter_context(begin()) if database.exists() else begin
+            tally = _run(lambda: run(asked, store, report, redo_void=redo_void, lease=lease), database.name)
     except Failure:
         with suppress(OSError, StoreError):  # why the run has ended is what must be told
             write_page(folder)
@@ -189,13 +168,12 @@ def play_all(asked: Tournament, folder: Path, console: Console, redo_void: bool 
     return tally
 
 
-def _run(
-    asked: Tournament, store: Store | Callable[[], Store], report: Callable[[Tally], None], redo_void: bool, path: Path
-) -> Tally:
+def _run(play: Callable[[], Tally], place: str) -> Tally:
     try:
-        return run(asked, store, report, redo_void=redo_void)
+        return play()
     except Aborted as error:
-        on = f"what was finished is kept in {path}, and the same command goes on (with --redo-void: all of it)"
+        on = f"what was finished is kept in {place}, and the same command goes on"
+        on += "" if isinstance(error, Stalled) else " (with --redo-void: all of it)"
         raise Failure(f"given up: {error}; {on}") from error
     except StoreError as error:
         raise Failure(str(error)) from error
@@ -203,19 +181,22 @@ def _run(
 
 def write_page(folder: Path) -> None:
     """The leaderboard of a run folder as it stands, where anything was begun."""
-    if (folder / "results.db").exists():
-        with Store.open(folder / "results.db") as store, naming(page := folder / "leaderboard.html"):
+    if (folder / "tournament.toml").exists():
+        with Store.open(folder) as store, naming(page := folder / "leaderboard.html"):
             write_html(board(store), page)
 
 
 def _end(tally: Tally, folder: Path) -> None:
     """What came of it, and what to do next."""
-    facts = [f"{tally.done} of {tally.total} games finished"]
+    most = "at most " if tally.open_ended and (tally.ended or tally.left) else ""
+    facts = [f"{tally.done} of {most}{tally.total} games finished"]
     facts += [f"{tally.there} of them earlier"] if tally.there else []
     facts += [f"{tally.forfeits} by forfeit"] if tally.forfeits else []
     facts += [f"{tally.truncated} truncated"] if tally.truncated else []
     facts += [f"{tally.voids} void attempts"] if tally.voids else []
     click.echo(", ".join(facts))
+    if tally.ended:
+        click.echo(f"ended: {plain(tally.ended)}")
     if tally.done:
         with Store.open(folder) as store:
             print_board(board(store), stdout(), heading=False)

@@ -30,7 +30,7 @@ def test_a_run_leaves_a_folder() -> None:
     lines = done.stdout.splitlines()
     assert lines[0] == "4 of 4 games finished"
     assert lines[2].startswith("TicTacToe-v0 4 games, first seat ")
-    assert lines[3].split() == ["#", "agent", "Elo", "±", "95", "%", "games", "won", "drawn", "lost"]
+    assert lines[3].split()[:6] == ["#", "agent", "Elo", "±", "95", "%"]
     assert lines[6:] == ["", "arena leaderboard runs/x   or open runs/x/leaderboard.html"]
     assert done.stderr == "4/4 games\n"
     assert sorted(path.name for path in Path("runs/x").iterdir()) == [
@@ -169,10 +169,10 @@ def test_a_record_that_cannot_be_kept_is_told(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> bool:
+    def full(*_: object) -> list[bool]:
         raise sa.exc.OperationalError("INSERT", {}, Exception("database or disk is full"))
 
-    monkeypatch.setattr(Store, "add", full)
+    monkeypatch.setattr(Store, "add_all", full)
     done = run(*SMALL, "--out", "x")
     assert done.exit_code == 1
     assert "x/results.db cannot be written" in done.stderr
@@ -180,7 +180,7 @@ def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_full_disk_is_told_even_where_the_page_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> bool:
+    def full(*_: object) -> list[bool]:
         raise sa.exc.OperationalError("INSERT", {}, Exception("database or disk is full"))
 
     def no_room(*_: object) -> Path:
@@ -189,7 +189,7 @@ def test_a_full_disk_is_told_even_where_the_page_has_no_room(monkeypatch: pytest
     monkeypatch.setattr("arena.cli.tournament.write_html", no_room)
     done = run(*SMALL, "--out", "x")
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (2, "arena: x/leaderboard.html: No space left on device")
-    monkeypatch.setattr(Store, "add", full)
+    monkeypatch.setattr(Store, "add_all", full)
     done = run(*SMALL, "--out", "y")
     assert done.exit_code == 1
     assert "y/results.db cannot be written" in done.stderr

@@ -321,3 +321,10 @@ def test_forty_matches_at_once_share_one_agent_and_nothing_else() -> None:
         assert server.count["/model_info"] <= 2
 
     over_http(work)
+
+
+def test_an_agent_tells_which_servers_it_asks() -> None:
+    one = make_agent("sglang:http://127.0.0.1:30000,http://[::1]:30001")
+    assert one.endpoints == ("127.0.0.1:30000", "[::1]:30001")
+    assert make_agent("openai:https://api.example.com/v1?model=m").endpoints == ("api.example.com:443",)
+    assert make_agent("random").endpoints == ()
