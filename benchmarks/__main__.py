@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import aec, coverage, faces, match, pairing, rules, startup, tournament
+from benchmarks import aec, coverage, faces, match, pairing, ratings, rules, startup, store, tournament
 from benchmarks.load import tables, trouble
 from benchmarks.report import machine, table, write_json
 from benchmarks.timing import ROUNDS, Figure
@@ -53,8 +53,16 @@ BENCHMARKS = {
         ("ours", "beside"), pairing.savings,
     ),
     "coverage": Benchmark(
-        "Share of 95 % intervals that hold the truth, beside Bradley-Terry with half a win for a draw and no seats",
+        "Share of 95 % intervals that hold the truth (spread: its 95 % interval), beside half-draw Bradley-Terry, no seats",
         ("Arena", "half-draw"), coverage.intervals,
+    ),
+    "store": Benchmark(
+        "The store at 100,000 games: reading (CPU-s), storing beside bare sqlite3 inserts of the same bytes (games/CPU-s)",
+        ("ours", "sqlite3"), store.at_scale,
+    ),
+    "ratings": Benchmark(
+        "Ratings with intervals, and bootstraps, beside arena-rank and FastChat's bootstrap (CPU-s)",
+        ("Arena", "peer"), ratings.beside_peers,
     ),
     "startup": Benchmark("Start of a process (CPU-s)", ("best", ""), startup.imports),
     "load": Benchmark(
