@@ -26,6 +26,7 @@ COMMANDS = {
     "models": ("arena.cli.models:models", "Ask a served model what it is and can do."),
     "play": ("arena.cli.play:play", "Sit down at a game in the terminal."),
     "rate": ("arena.cli.rate:rate", "Rate the players of any table of results."),
+    "serve": ("arena.cli.serve:serve", "Show the leaderboard of a run in a browser, live."),
     "show": ("arena.cli.show:show", "List the games of a run, and tell one move by move."),
     "tournament": ("arena.cli.tournament:tournament", "Run a tournament, or go on with one."),
 }

@@ -16,6 +16,7 @@ from tests.tournaments.played import played
 from tests.tournaments.site.boards import board, section
 from tests.tournaments.site.browser import Tab, browser
 from tests.tournaments.site.parsed import HOSTILE
+from tests.tournaments.site.serving import served
 
 pytestmark = pytest.mark.browser
 
@@ -304,3 +305,34 @@ def test_a_live_page_shows_what_has_changed() -> None:
         await runner.cleanup()
 
     run(look())
+
+
+def test_a_served_page_follows_the_run(tmp_path: Path) -> None:
+    asked = played(tmp_path, games=["TicTacToe"], agents=["random", "first"], blocks=1)
+
+    async def look(address: str) -> None:
+        async with browser() as tab:
+            await tab.sized(390)
+            await tab.open(address)
+            assert "2 of 2 games finished" in await tab.text()
+            for _ in range(200):
+                if await tab.run("[...document.querySelectorAll('.live')].some((mark) => !mark.hidden)"):
+                    break
+                await asyncio.sleep(0.05)
+            else:
+                raise AssertionError("the page does not say that it is live")
+            await asyncio.sleep(0.5)  # the server has looked once
+            await asyncio.to_thread(lambda: played(tmp_path, games=["TicTacToe"], agents=["random", "first"], blocks=4))
+            for _ in range(400):
+                if "8 of 8 games finished" in await tab.text():
+                    break
+                await asyncio.sleep(0.05)
+            else:
+                raise AssertionError(await tab.text())
+            assert not tab.complaints
+            assert {request.split("/")[2] for request in tab.requests} == {address.split("/")[2]}
+            assert await tab.run("document.documentElement.scrollWidth <= innerWidth")
+
+    assert asked.blocks == 1
+    with served(tmp_path) as client:
+        asyncio.run(look(str(client.base_url)))
