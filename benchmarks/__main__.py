@@ -57,7 +57,7 @@ BENCHMARKS = {
         ("Arena", "half-draw"), coverage.intervals,
     ),
     "store": Benchmark(
-        "The store at 100,000 games: reading (CPU-s), storing beside bare sqlite3 inserts of the same bytes (games/CPU-s)",
+        "The store at 100,000 games: reading (CPU-s), storing beside bare sqlite3 inserts (games/CPU-s)",
         ("ours", "sqlite3"), store.at_scale,
     ),
     "ratings": Benchmark(
