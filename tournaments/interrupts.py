@@ -38,8 +38,8 @@ class Interrupts:
     the program is.
     """
 
-    def __init__(self, act: Callable[[int], None], at_once: bool) -> None:
-        """`at_once`: interrupt what runs, too: a loop that waits for a line of input would not hear of it."""
+    def __init__(self, act: Callable[[int], None], at_once: Callable[[], bool]) -> None:
+        """`at_once`: whether what runs is interrupted, too: a loop that is held up would not hear of it."""
         self.act, self.at_once, self.times = act, at_once, 0
 
     def __enter__(self) -> Self:
@@ -57,7 +57,7 @@ class Interrupts:
 
     def _caught(self, number: int, frame: FrameType | None) -> None:
         self.times += 1
-        if self.at_once or self.times > 2:
+        if self.at_once() or self.times > 2:
             self.act(self.times)
             raise KeyboardInterrupt
         self.loop.call_soon_threadsafe(self.act, self.times)

@@ -89,7 +89,7 @@ class _Run:
 
     async def play(self, report: Callable[[Tally], None], tick: float) -> Tally:
         """All that is pending, with `report` told on the way."""
-        with Interrupts(self._interrupt, self.asked.people), self.dog:
+        with Interrupts(self._interrupt, self._held_up), self.dog:
             ticker = asyncio.create_task(self._tick(report, tick))
             self.main = asyncio.create_task(self._play_all())
             try:
@@ -269,6 +269,10 @@ class _Run:
             share = f"{tally.voids} of {attempts} attempts were void (limit {self.asked.void_limit:.0%})"
             self.abort = f"{share}; most often: {common[:300]}"
             self._halt()
+
+    def _held_up(self) -> bool:
+        """Whether the loop may be held up: by a line of input that it waits for, or as the watchdog has found."""
+        return self.asked.people or self.dog.biting
 
     def _interrupt(self, times: int) -> None:
         self._stop()

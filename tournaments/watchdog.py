@@ -37,13 +37,15 @@ class _Doing(NamedTuple):
 class Watchdog:
     """Use it as a context manager around all that may hang; without `seconds` it only remembers what is done."""
 
-    def __init__(self, seconds: float | None, end: Callable[[str], None], grace: float = _GRACE) -> None:
+    def __init__(self, seconds: float | None, end: Callable[[str], None], grace: float | None = None) -> None:
         """`end`: called in the event loop with what hangs, once nothing has happened for so many seconds."""
-        self.seconds, self.end, self.grace = seconds, end, grace
+        self.seconds, self.end, self.grace = seconds, end, _GRACE if grace is None else grace
         self.patient = False
         """Others are waited for, who have watchdogs of their own."""
         self.message = ""
         """What hung."""
+        self.biting = False
+        """What holds the event loop up is being interrupted."""
         self._last = time.monotonic()
         self._doing: dict[int, _Doing] = {}
         self._numbers = count()
@@ -131,6 +133,7 @@ class Watchdog:
         if self._over.wait(self.grace) or self._home is not threading.main_thread():
             return
         if os.name == "posix":
+            self.biting = True
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
             if self._over.wait(self.grace):
                 return
