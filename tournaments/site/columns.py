@@ -18,7 +18,8 @@ class Column(NamedTuple):
     """Whether a phone has room for it; else it is told beneath the name."""
 
 
-_NOTHING = ("", "0", "0 %", "–")
+_WON = "Won, drawn and lost; of many seats, how often it was first alone, shared the first place, or neither"
+_NOTHING = ("", "0", "0 %", "–", "<1 ms / <1 ms")
 
 
 def columns(section: Section) -> list[Column]:
@@ -49,7 +50,9 @@ def _counts(section: Section) -> list[Column]:
     games = [Column("Games", "Finished games that count", [f"{row.games:,}" for row in rows])]
     if section.ratings is not None:
         results = [f"{row.won:,} / {row.drawn:,} / {row.lost:,}" for row in rows]
-        games.append(Column("W / D / L", "Won, drawn and lost", results))
+        tasks = section.kind == "tasks"
+        solved = [f"{row.won:,} / {row.lost:,}" for row in rows]
+        games.append(Column("Solved / not", "Tasks", solved) if tasks else Column("W / D / L", _WON, results))
     hint = "Games lost by an illegal or unreadable action, after the retries"
     void = "Attempts that came to nothing, not by the player’s fault, at games it sat in"
     return [

@@ -93,6 +93,7 @@ def _rendered(
         games=games,
         downloads=downloads,
         methods=_methods(board),
+        notes=_notes(board, shown),
         command=command(board),
         toml=_toml(board),
         center=CENTER,
@@ -151,6 +152,14 @@ def command(board: Board) -> str:
 
 def _toml(board: Board) -> str:
     return board.toml or dump(board.tournament)
+
+
+def _notes(board: Board, shown: list[Part]) -> list[str]:
+    """Those of the board; on the page of one game without those that begin with another game's name."""
+    own = {board.sections[part.number - 1].label for part in shown if part.number}
+    others = tuple([f"{section.label}:" for section in board.sections if section.label not in own])
+    alone = len(shown) == 1 and shown[0].number > 0
+    return [note for note in board.notes if not (alone and others and note.startswith(others))]
 
 
 def _methods(board: Board) -> list[str]:

@@ -209,3 +209,28 @@ def test_a_live_page_listens_to_its_own_server_alone() -> None:
     assert "connect-src 'self'" in shown.policy()
     assert shown.tags.count("script") == 1
     assert "asks its own server" in shown.text
+
+
+def test_the_page_of_a_game_has_its_own_notes() -> None:
+    notes = ["TicTacToe-v0: odd", "ConnectFour-v0: even", "Of all games."]
+    both = board(NAMES, section(NAMES), section(NAMES, "ConnectFour-v0"), notes=notes)
+    shown = {key: Page(page(both, key)).text for key in ("index", "game-1", "game-2", "method")}
+    assert [[note in shown[key] for note in notes] for key in ("index", "method")] == [[True] * 3] * 2
+    assert [note in shown["game-1"] for note in notes] == [True, False, True]
+    assert [note in shown["game-2"] for note in notes] == [False, True, True]
+
+
+def test_what_a_heat_map_holds_depends_on_what_is_compared() -> None:
+    told = {
+        "pairs": "Score of the row against the column",
+        "ranked": "came before the column",
+        "teams": "the row’s team",
+        "tasks": "on the same tasks",
+    }
+    for kind, words in told.items():
+        shown = Page(page(board(NAMES, section(NAMES, kind=kind)), games=True))
+        assert words in shown.text
+    alone = Page(page(board(NAMES, section(NAMES, kind="tasks", seats=1)), games=True))
+    assert "Solved / not" in alone.text
+    assert "What a seat is worth" not in alone.text
+    assert not [address for address in alone.values("href") if "#a=" in address], "they never meet in a game"
