@@ -4,6 +4,7 @@ import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import msgspec
@@ -64,7 +65,7 @@ class Sqlite(Database):
     def create(self) -> None:
         """Made beside and linked into place."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        fresh = self.path.with_name(f".{self.path.name}.{os.getpid()}.{token_hex(4)}")
         fresh.unlink(missing_ok=True)
         engine = sa.create_engine("sqlite://", creator=lambda: sqlite3.connect(fresh), poolclass=sa.NullPool)
         try:
