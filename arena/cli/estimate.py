@@ -1,7 +1,7 @@
 """What a tournament would cost: its games in small, played by stand-ins that count tokens. No model is asked."""
 
 import asyncio
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -124,7 +124,10 @@ def tell_games(asked: Tournament, folder: Path) -> None:
 
 
 def _told(rule: object) -> str:
-    return ":".join(map(str, rule.values())) if isinstance(rule, dict) else f"{rule:,}"
+    """A rule's value as it may be written."""
+    if isinstance(rule, Mapping):
+        return ":".join(map(_told, rule.values()))
+    return f"{rule:,.10g}" if isinstance(rule, int | float) else str(rule)
 
 
 def tell_spending(asked: Tournament, seconds: float) -> None:
