@@ -33,8 +33,8 @@ def half_draws(results: Results) -> Cells:
 def ours(results: Results) -> Floats:
     """Natural strengths about their mean."""
     fitted = fit(half_draws(results), FLAT).parameters
-    strength: Floats = fitted[: len(results.players)]
-    return strength - strength.mean()
+    strength = fitted[: len(results.players)]
+    return np.asarray(strength - strength.mean(), dtype=np.float64)
 
 
 def decided(results: Results) -> Results:
@@ -80,9 +80,8 @@ def test_arena_rank(seed: int, tmp_path: Path) -> None:
     if not python.exists():
         pytest.skip("arena-rank has an environment of its own, and it is not there: make bench-ratings")
     results = blocks(seed, 8, 400)
-    columns = {name: getattr(results, name).tolist() for name in ("first", "second", "outcome")}
-    table = tmp_path / "games.json"
-    table.write_text(json.dumps({"players": list(results.players), **columns}))
+    table = tmp_path / "games.npz"
+    np.savez(table, first=results.first, second=results.second, outcome=results.outcome)
     command = [str(python), "-m", "benchmarks.rating.arena_rank_side", "--table", str(table), "--exact"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
