@@ -2,12 +2,14 @@
 
 Ours is the whole of `rate` (counts from columns, Davidson's model with a seat term, sandwich over seed blocks, flags,
 1,000 draws for ranks, significance groups) and a bootstrap over seed blocks. The others fit Bradley-Terry with half a
-win for a draw and take games for independent. arena-rank is asked in an interpreter of its own.
+win for a draw and take games for independent. arena-rank is asked in an interpreter of its own. All processes have one
+BLAS thread: of matrices this small a second one makes nothing but spinning, which CPU seconds count.
 """
 
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -54,8 +56,8 @@ SMALL = Size(10, 2_000, 0.020, 0.2, 2)
 def beside_peers(seconds: float) -> list[Figure]:
     """All figures; below one second a side, a small table, and arena-rank is not asked."""
     if seconds < 1:
-        return _figures(SMALL, tournament(SMALL.players, SMALL.games), None, "not timed below 1 CPU-s")
-    return [figure for size in SIZES for figure in _whole(size)]
+        return _figures(SMALL, _ours(SMALL), None, "not timed below 1 CPU-s")
+    return [figure for size in SIZES for figure in _figures(size, _ours(size), *_arena_rank(size))]
 
 
 def tournament(players: int, games: int) -> Results:
@@ -73,17 +75,45 @@ def tournament(players: int, games: int) -> Results:
     return Results(names, ("g",), game, first, second, outcome, np.arange(len(edge)) // 2)
 
 
-def _whole(size: Size) -> list[Figure]:
+class _Seen(NamedTuple):
+    """CPU seconds of our rounds, and of FastChat's fit and 100 bootstraps."""
+
+    fit: list[float]
+    bootstraps: list[float]
+    fastchat: float
+    fastchat_bootstraps: float
+
+
+def _measured(size: Size) -> _Seen:
+    """In this process."""
     results = tournament(size.players, size.games)
-    told, why = _arena_rank(results)
-    return _figures(size, results, told, why)
-
-
-def _figures(size: Size, results: Results, told: dict[str, Any] | None, why: str) -> list[Figure]:
     columns = results.first, results.second, results.outcome
-    ours, boots = _spent(lambda: rate(results, "clustered")), _spent(lambda: _bootstraps(results))
-    fastchat = _once(lambda: fastchat_side.compute_bt(size.players, *columns))
-    rounds = _once(lambda: fastchat_side.bootstrap(size.players, *columns, size.rounds)) * REPLICATES / size.rounds
+    return _Seen(
+        _spent(lambda: rate(results)),
+        _spent(lambda: _bootstraps(results)),
+        _once(lambda: fastchat_side.compute_bt(size.players, *columns)),
+        _once(lambda: fastchat_side.bootstrap(size.players, *columns, size.rounds)) * REPLICATES / size.rounds,
+    )
+
+
+def _ours(size: Size) -> _Seen:
+    """In a process of its own."""
+    return _Seen(**_told([sys.executable, "-m", "benchmarks.ratings", json.dumps(size)]))
+
+
+def _told(command: list[str]) -> dict[str, Any]:
+    """The JSON that a process prints last. RuntimeError, with what it said, if it fails."""
+    threads = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
+    environment = {**os.environ, **threads}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=_LONGEST, env=environment)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command[1:3])} ended with {done.returncode}: {done.stderr[-2000:]}")
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+def _figures(size: Size, seen: _Seen, told: dict[str, Any] | None, why: str) -> list[Figure]:
+    ours, boots, fastchat, rounds = seen
     warm, replicate = (told["warm"], told["replicate"]) if told else (None, None)
     many = None if replicate is None else REPLICATES * replicate
     version = f"arena-rank {told['version']}" if told else f"arena-rank: {why}"
@@ -128,20 +158,20 @@ def _once(work: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def _arena_rank(results: Results) -> tuple[dict[str, Any] | None, str]:
+def _arena_rank(size: Size) -> tuple[dict[str, Any] | None, str]:
     """What arena-rank takes for the same table, or why it is not known."""
     python = Path(os.environ.get("ARENA_RATINGS_PYTHON") or ROOT / ".venv-ratings" / "bin" / "python")
     if not python.exists():
         return None, "not installed (make bench-ratings)"
+    results = tournament(size.players, size.games)
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "games.npz"
         np.savez(table, first=results.first, second=results.second, outcome=results.outcome)
-        command = [str(python), "-m", "benchmarks.rating.arena_rank_side", "--table", str(table)]
         try:
-            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=_LONGEST)
+            return _told([str(python), "-m", "benchmarks.rating.arena_rank_side", "--table", str(table)]), ""
         except subprocess.TimeoutExpired:
             return None, f"not done in {_LONGEST} s"
-    if done.returncode:
-        raise RuntimeError(f"arena-rank ended with {done.returncode}: {done.stderr[-2000:]}")
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return told, ""
+
+
+if __name__ == "__main__":
+    print(json.dumps(_measured(Size(*json.loads(sys.argv[1])))._asdict()))
