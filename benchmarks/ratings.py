@@ -41,22 +41,20 @@ class Size(NamedTuple):
     games: int
     fit: float
     bootstraps: float
-    rounds: int
-    """Of FastChat's bootstrap that are timed; the figure is for 100."""
 
     @property
     def label(self) -> str:
         return f"{self.players} players x {self.games:,} games"
 
 
-SIZES = (Size(50, 100_000, 0.020, 0.2, 20), Size(200, 1_000_000, 0.4, 2.5, 3))
-SMALL = Size(10, 2_000, 0.020, 0.2, 2)
+SIZES = (Size(50, 100_000, 0.020, 0.2), Size(200, 1_000_000, 0.4, 2.5))
+SMALL = Size(10, 2_000, 0.020, 0.2)
 
 
 def beside_peers(seconds: float) -> list[Figure]:
     """All figures; below one second a side, a small table, and arena-rank is not asked."""
     if seconds < 1:
-        return _figures(SMALL, _ours(SMALL), None, "not timed below 1 CPU-s")
+        return _figures(SMALL, _ours(SMALL), None, "arena-rank is not timed below 1 CPU-s")
     return [figure for size in SIZES for figure in _figures(size, _ours(size), *_arena_rank(size))]
 
 
@@ -88,11 +86,12 @@ def _measured(size: Size) -> _Seen:
     """In this process."""
     results = tournament(size.players, size.games)
     columns = results.first, results.second, results.outcome
+    fastchat_side.compute_bt(2, *[column[:2] % 2 for column in columns])  # imports are not counted
     return _Seen(
         _spent(lambda: rate(results)),
         _spent(lambda: _bootstraps(results)),
         _once(lambda: fastchat_side.compute_bt(size.players, *columns)),
-        _once(lambda: fastchat_side.bootstrap(size.players, *columns, size.rounds)) * REPLICATES / size.rounds,
+        _once(lambda: fastchat_side.bootstrap(size.players, *columns, REPLICATES)),
     )
 
 
@@ -116,17 +115,21 @@ def _figures(size: Size, seen: _Seen, told: dict[str, Any] | None, why: str) -> 
     ours, boots, fastchat, rounds = seen
     warm, replicate = (told["warm"], told["replicate"]) if told else (None, None)
     many = None if replicate is None else REPLICATES * replicate
-    version = f"arena-rank {told['version']}" if told else f"arena-rank: {why}"
-    first = f" (first call {told['cold']:.1f})" if told else ""
-    part = f"of {size.rounds} rounds"
+    about = f"beside arena-rank {told['version']}, fit + sandwich (first call {told['cold']:.1f})" if told else why
     return [
-        _cost(f"{size.label}: fit + intervals", ours, warm, size.fit, f"beside {version}, fit + sandwich{first}"),
-        _ratio("  arena-rank's fit + sandwich", ours, warm),
+        _cost(
+            f"{size.label}: fit + intervals",
+            ours,
+            warm,
+            size.fit,
+            about,
+        ),
+        _ratio("  arena-rank's fit + sandwich", ours, warm, why),
         _ratio("  FastChat's fit, no intervals", ours, fastchat),
-        _ratio("  FastChat's 100 bootstraps, its intervals", ours, rounds, part),
-        _cost(f"{size.label}: 100 bootstraps", boots, rounds, size.bootstraps, f"beside FastChat's, {part}"),
-        _ratio("  FastChat's 100 bootstraps", boots, rounds, part),
-        _ratio("  arena-rank's 100 bootstraps", boots, many, "100 times one replicate in a warm process"),
+        _ratio("  FastChat's 100 bootstraps, its intervals", ours, rounds),
+        _cost(f"{size.label}: 100 bootstraps", boots, rounds, size.bootstraps, "beside FastChat's"),
+        _ratio("  FastChat's 100 bootstraps", boots, rounds),
+        _ratio("  arena-rank's 100 bootstraps", boots, many, why or "100 times one replicate in a warm process"),
     ]
 
 
@@ -162,7 +165,7 @@ def _arena_rank(size: Size) -> tuple[dict[str, Any] | None, str]:
     """What arena-rank takes for the same table, or why it is not known."""
     python = Path(os.environ.get("ARENA_RATINGS_PYTHON") or ROOT / ".venv-ratings" / "bin" / "python")
     if not python.exists():
-        return None, "not installed (make bench-ratings)"
+        return None, "arena-rank is not installed (make bench-ratings)"
     results = tournament(size.players, size.games)
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "games.npz"
@@ -170,7 +173,7 @@ def _arena_rank(size: Size) -> tuple[dict[str, Any] | None, str]:
         try:
             return _told([str(python), "-m", "benchmarks.rating.arena_rank_side", "--table", str(table)]), ""
         except subprocess.TimeoutExpired:
-            return None, f"not done in {_LONGEST} s"
+            return None, f"arena-rank was not done in {_LONGEST} s"
 
 
 if __name__ == "__main__":
