@@ -34,8 +34,11 @@ def serve(run: str, host: str, port: int, poll: float, browse: bool) -> None:
 
     with refusing():
         Store.open(run).close()
-        from arena.tournaments.site.server import app, web_server
-
+        try:
+            from arena.tournaments.site.web import app, web_server
+        except ImportError as error:
+            need = "a server needs fastapi and uvicorn: pip install 'gymnasium-arena[serve]'"
+            raise Failure(f"{need} ({error.name} is missing)") from error
         local = host in _LOOPBACK
         site = app(run, poll=poll, hosts=[*_LOOPBACK, "[::1]"] if local else None)
     listening = _bound(host, port)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.cli.commands import arena
 from tests.tournaments.played import played
@@ -48,3 +49,13 @@ def test_what_cannot_be_served_is_said_in_one_line(tmp_path: Path) -> None:
     assert "another --port?" in busy.output
     assert arena("serve", str(tmp_path), "--port", "70000").exit_code == 2
     assert "arena serve runs/demo" in arena("serve", "--help").output
+
+
+def test_without_the_extra_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    played(tmp_path, games=["TicTacToe"], agents=["random", "first"], blocks=1)
+    for name in ("fastapi", "arena.tournaments.site.web"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    told = arena("serve", str(tmp_path))
+    assert told.exit_code == 1
+    assert "pip install 'gymnasium-arena[serve]'" in told.output

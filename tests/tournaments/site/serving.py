@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 
-from arena.tournaments.site.server import app, web_server
+from arena.tournaments.site.web import app, web_server
 
 __all__ = ["Line", "changes", "served"]
 

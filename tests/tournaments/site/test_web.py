@@ -12,7 +12,7 @@ from arena.tournaments.board import Board
 from arena.tournaments.config import parse
 from arena.tournaments.report import board
 from arena.tournaments.runner import run
-from arena.tournaments.site import server
+from arena.tournaments.site import changes as telling
 from arena.tournaments.site import snapshot as looking
 from arena.tournaments.site.pages import parts
 from arena.tournaments.site.snapshot import Missing, Snapshot
@@ -101,7 +101,7 @@ def test_pages_follow_a_run_and_everybody_who_listens_hears_of_it(tmp_path: Path
 
 
 def test_a_stream_says_that_it_is_there_and_ends_with_the_server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "_ALIVE", 0.05)
+    monkeypatch.setattr(telling, "_ALIVE", 0.05)
     heard, ended = threading.Event(), threading.Event()
 
     def listen(address: str) -> None:
