@@ -53,7 +53,7 @@ BENCHMARKS = {
         ("ours", "beside"), pairing.savings,
     ),
     "coverage": Benchmark(
-        "Share of 95 % intervals that hold the truth (spread: its 95 % interval), beside half-draw Bradley-Terry, no seats",
+        "Share of 95 % intervals that hold the truth (spread: its interval), beside half-draw Bradley-Terry, no seats",
         ("Arena", "half-draw"), coverage.intervals,
     ),
     "store": Benchmark(
