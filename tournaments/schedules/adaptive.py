@@ -29,6 +29,7 @@ from arena.tournaments.terms import Adaptive
 __all__ = ["blocks"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 _FRESH = 50  # ratings are fitted anew when a fiftieth of the games is new
 _TRIES = 2  # blocks of a pair that may stay void
@@ -65,6 +66,7 @@ class _Planner:
         self.next: Counter[tuple[int, tuple[int, ...]]] = Counter()
         self.link = list(range(self.agents))
         self.met = [0] * self.agents
+        self.pairs: Ints = np.stack(np.triu_indices(self.agents, 1), axis=1).astype(np.int64)
         self.fitted: Fit | None = None
         self.told = -1
         self.spread = np.zeros((self.agents, self.agents))
@@ -128,16 +130,23 @@ class _Planner:
         self._fit()
         if joined := self._joining(entry):
             return self._fill(entry, joined, seats)
-        allowed = [pair for pair in combinations(range(self.agents), 2) if self.void[entry, pair] < _TRIES]
-        if not allowed:
+        allowed = self._allowed(entry)
+        if not len(allowed):
             return None
         if generator.random() < schedule.uniform:
-            pair = generator.choice(allowed)
-            others = [agent for agent in range(self.agents) if agent not in pair]
-            return min(rotations(tuple(sorted([*pair, *generator.sample(others, seats - 2)]))))
-        gains = self._gains(entry)
-        one, other = np.array(allowed).T
-        return self._fill(entry, allowed[int(np.argmax(np.round(gains[one, other], 12)))], seats)
+            one, other = allowed[generator.randrange(len(allowed))].tolist()
+            others = [agent for agent in range(self.agents) if agent not in (one, other)]
+            return min(rotations(tuple(sorted([one, other, *generator.sample(others, seats - 2)]))))
+        gains = np.round(self._gains(entry)[allowed[:, 0], allowed[:, 1]], 12)
+        one, other = allowed[int(np.argmax(gains))].tolist()
+        return self._fill(entry, (one, other), seats)
+
+    def _allowed(self, entry: int) -> Ints:
+        """All pairs, lower number first, but those whose blocks stay void; shape (pairs, 2)."""
+        void = {pair for (of, pair), times in self.void.items() if of == entry and times >= _TRIES}
+        if not void:
+            return self.pairs
+        return np.array([pair for pair in map(tuple, self.pairs.tolist()) if pair not in void], dtype=np.int64)
 
     def _joining(self, entry: int) -> tuple[int, int] | None:
         """A pair that joins the smallest group to the largest; None where all are joined, or none can be."""

@@ -41,15 +41,19 @@ class _Played(NamedTuple):
 def blocks(history: History) -> Iterator[Block | None]:
     """All open ties at once; None while their blocks are not over."""
     proposed: set[Block] = set()
+    waiting: list[Block] = []
     while True:
-        ties = [tie for stage in _stages(history) for tie in stage]
+        open_ = [block for block in waiting if not history.over(block)]
+        if waiting and len(open_) == len(waiting):
+            yield None
+            continue
+        ties = [played for stage in _stages(history) for played in stage]
         fresh = [block for played in ties for block in played.wanted if block not in proposed]
         proposed.update(fresh)
         yield from fresh
-        if all(played.tie.winner is not None or None in played.tie.agents for played in ties) and not fresh:
+        waiting = [*open_, *fresh]
+        if not waiting:
             return
-        if not fresh:
-            yield None
 
 
 def bracket(history: History) -> list[list[Tie]]:

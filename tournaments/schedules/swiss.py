@@ -48,8 +48,12 @@ def blocks(history: History) -> Iterator[Block | None]:
     for _ in range(_rounds(history) if _pairs(history) or _many(history) else 0):
         now = _next(history, played)
         yield from now.blocks
-        while not all(map(history.over, now.blocks)):
+        waiting = now.blocks
+        while waiting := [block for block in waiting if not history.over(block)]:
+            seen = len(history.log)
             yield None
+            while len(history.log) == seen:
+                yield None
         played.append(now)
 
 
@@ -157,6 +161,15 @@ def _choices(one: int, others: Sequence[int], points: dict[int, float]) -> list[
 
 
 def _possible(agents: Sequence[int], met: Counter[Pair], limit: int) -> bool:
+    """Whether all can be paired; where everybody may meet half of the others, they can (Dirac's theorem)."""
+    if len(agents) % 2:
+        return False
+    barred: Counter[int] = Counter()
+    for two, times in met.items():
+        if times > limit:
+            barred.update(two)
+    if len(agents) - 1 - max(barred.values(), default=0) >= len(agents) / 2:
+        return True
     return perfect(
         [
             [k for k, other in enumerate(agents) if k != i and met[min(one, other), max(one, other)] <= limit]
