@@ -7,6 +7,7 @@ MINOR = $(shell $(PYTHON) -c 'import sys; print("3.%d" % sys.version_info[1])')
 VENV ?= .venv
 DEMO_VENV ?= .venv-demo
 LOAD_VENV ?= .venv-load
+RATINGS_VENV ?= .venv-ratings
 WHEELS ?= .wheels
 SGLANG_VENV ?= .venv-sglang
 SGLANG_MODEL ?= .sglang/model
@@ -34,7 +35,7 @@ endif
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .NOTPARALLEL:
-.PHONY: help demo test lint bench bench-load docs coverage test-ci test-wheel $(MARKERS:%=test-%) sglang-cpu sglang-python demo-llm wheels \
+.PHONY: help demo test lint bench bench-load bench-ratings docs coverage test-ci test-wheel $(MARKERS:%=test-%) sglang-cpu sglang-python demo-llm wheels \
   clean distclean
 
 help: ## what there is
@@ -58,6 +59,9 @@ bench-load: $(VENV)/.test $(LOAD_VENV)/.load ## thousands of language models at 
 	ARENA_LOAD_PYTHON=$(LOAD_VENV)/bin/python $(BIN)/python -m benchmarks \
 	  --only load,load_many,load_peers,load_faults,load_slow $(ARGS)
 
+bench-ratings: $(VENV)/.test $(RATINGS_VENV)/.ratings ## ratings beside arena-rank and FastChat's bootstrap; coverage; pairing
+	ARENA_RATINGS_PYTHON=$(RATINGS_VENV)/bin/python $(BIN)/python -m benchmarks --only ratings,coverage,pairing,store $(ARGS)
+
 docs: $(VENV)/.docs ## the site in site/, with a page per game
 	$(BIN)/mkdocs build --strict
 	@echo "open site/index.html"
@@ -71,7 +75,7 @@ test-ci: ## a small version of every marker, the wheel on other Pythons, the sit
 
 $(MARKERS:%=test-%): export ARENA_SCALE := $(SCALE)
 
-test-oracle: $(VENV)/.oracles ## our rules against other implementations
+test-oracle: $(VENV)/.oracles $(RATINGS_VENV)/.ratings ## our rules against other implementations
 	$(PYTEST) -m oracle $(ARGS)
 
 test-slow: $(VENV)/.test ## what takes minutes
@@ -118,7 +122,7 @@ clean: ## remove what was built; environments and collected wheels stay
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean ## remove the environments and collected wheels too
-	rm -rf $(VENV) $(DEMO_VENV) $(LOAD_VENV) $(SGLANG_VENV) .sglang $(WHEELS) $(WHEELS).part
+	rm -rf $(VENV) $(DEMO_VENV) $(LOAD_VENV) $(RATINGS_VENV) $(SGLANG_VENV) .sglang $(WHEELS) $(WHEELS).part
 
 %/.pip:
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot make environments:" \
@@ -134,6 +138,10 @@ $(DEMO_VENV)/.core: $(DEMO_VENV)/.pip $(FRAME)
 # Peers that must not share an environment with the project: their pins are others.
 $(LOAD_VENV)/.load: $(LOAD_VENV)/.pip
 	$(@D)/bin/python -m pip install --quiet "verifiers==0.1.14" "inspect-ai>=0.3.285" openai
+	@touch $@
+
+$(RATINGS_VENV)/.ratings: $(RATINGS_VENV)/.pip
+	$(@D)/bin/python -m pip install --quiet "arena-rank==0.1.1"
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.pip $(FRAME)

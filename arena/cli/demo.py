@@ -18,6 +18,7 @@ from arena.episode import write
 from arena.registry import AgentSpec
 from arena.tournaments.config import Tournament, parse
 from arena.tournaments.report import board
+from arena.tournaments.site import write_site
 from arena.tournaments.store import Store
 
 __all__ = ["DEMO", "demo"]
@@ -54,8 +55,8 @@ def demo(out: str | None, blocks: int | None, model: str | None) -> None:
     With --model, a served language model sits down beside them on three short games: with free replies, held to the
     legal actions, and by the likelihood of each.
 
-    It leaves a run folder: results.db, tournament.toml, leaderboard.html and episodes.jsonl.zst, with --model
-    transcripts too.
+    It leaves a run folder: site/index.html (the leaderboard, with games to see move by move), results.db,
+    tournament.toml, leaderboard.html (the tables alone) and episodes.jsonl.zst, with --model transcripts too.
     """
     folder = Path(out or ("runs/demo-llm" if model else "runs/demo"))
     with refusing():
@@ -67,14 +68,15 @@ def demo(out: str | None, blocks: int | None, model: str | None) -> None:
     shown, arena = shlex.quote(str(folder)), program()
     if code := tell_unfinished(tally, folder):
         sys.exit(code)
-    left = "leaderboard.html (open it in a browser), results.db, tournament.toml, episodes.jsonl.zst"
+    left = "site/index.html (open it in a browser), results.db, tournament.toml, episodes.jsonl.zst"
     click.echo(f"\nIn {folder}: {left} ({written} episodes){', transcripts/' if model else ''}")
     for lead, line in zip(("Next: ", *["      "] * 2), _NEXT_LLM if model else _NEXT, strict=False):
         click.echo(f"{lead} {line.format(arena=arena, run=shown)}")
 
 
+_REPLAYS = 100  # games that the demo's site shows move by move
 _NEXT = (
-    "{arena} leaderboard {run} --game ConnectFour-v0",
+    "{arena} serve {run}                      the same pages from a server, every game among them",
     "{arena} play ConnectFour --against mcts",
     "{arena} tournament run --game Chess --agent random --agent 'minimax?depth=1' --blocks 5",
 )
@@ -104,9 +106,11 @@ def _asked(model: str | None, blocks: int | None) -> Tournament:
 
 
 def _show(folder: Path) -> int:
-    """Print the tables and write the episodes; how many."""
+    """Print the tables, write the site and the episodes; how many."""
     path = folder / "episodes.jsonl.zst"
     path.unlink(missing_ok=True)
     with Store.open(folder) as store, naming(path):
-        print_board(board(store), stdout())
+        shown = board(store)
+        print_board(shown, stdout())
+        write_site(store, folder / "site", games=_REPLAYS, shown=shown)
         return write(path, store.episodes())
