@@ -20,6 +20,7 @@ from arena.tournaments.ratings.davidson import ELO, Cells, Prior, fit
 from arena.tournaments.ratings.equilibrium import equilibrium
 from arena.tournaments.ratings.newton import newton
 from arena.tournaments.ratings.pairs import Ratings, Results
+from arena.tournaments.ratings.sandwich import renumbered
 
 __all__ = ["Beside", "Residual", "beside", "cycle_share"]
 
@@ -312,10 +313,10 @@ def _design(results: Results, cells: Cells, pairs: _Pairs, probability: Floats) 
     edge = (probability[0] - probability[2])[place]
     points = weight * sign * ((results.outcome == 0) - 1.0 * (results.outcome == 2) - edge)
     chance = weight * (probability[0] + probability[2])[place] / 4 - weight * edge**2 / 4
-    _, first, member = np.unique(
-        pair * (int(results.cluster.max()) + 1) + results.cluster, return_index=True, return_inverse=True
-    )
-    of, times = pair[first], (np.ones(len(place)) if results.times is None else results.times)[first]
+    member = _members(pair, results.cluster)
+    size = int(member.max()) + 1
+    of, times = np.zeros(size, dtype=np.int64), np.zeros(size)
+    of[member], times[member] = pair, 1.0 if results.times is None else results.times
     points, chance = np.bincount(member, points), np.bincount(member, chance)
     size = len(pairs.a)
     clusters = np.bincount(of, times, size)
@@ -324,6 +325,21 @@ def _design(results: Results, cells: Cells, pairs: _Pairs, probability: Floats) 
     if (clusters - 1).sum() < _FEW or expected <= 0:
         return 1.0
     return max(float((times * (points - mean[of]) ** 2).sum()) / expected, _ALIKE)
+
+
+def _members(pair: Ints, cluster: Ints) -> Ints:
+    """A number for every row: rows of one pair and cluster share it. Some numbers may have no row.
+
+    A cluster is nearly always about one pair, and its number will do; only rows of a second pair are sorted.
+    """
+    cluster = renumbered(cluster)
+    size = int(cluster.max()) + 1
+    owner = np.zeros(size, dtype=np.int64)
+    owner[cluster] = pair
+    member = cluster.copy()
+    other = np.flatnonzero(owner[cluster] != pair)
+    member[other] = size + np.unique(pair[other] * size + cluster[other], return_inverse=True)[1]
+    return member
 
 
 def _key(game: Ints, first: Ints, second: Ints, players: int) -> Ints:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from arena.tournaments.ratings.pairs import Results
 from arena.tournaments.ratings.ranked import RankedResults
+from arena.tournaments.ratings.sandwich import renumbered
 from arena.tournaments.ratings.table import Column, Table
 from arena.tournaments.ratings.tasks import TaskResults
 from arena.tournaments.ratings.teams import TeamResults
@@ -175,8 +176,7 @@ def _cluster(table: Table, named: Mapping[str, Column], match: Ints | None = Non
     column = named.get("cluster", named.get("seed"))
     if column is None:
         return np.arange(len(table.lines)) if match is None else match
-    _, numbers = np.unique(_game(table, named).codes * len(column.values) + column.codes, return_inverse=True)
-    return np.asarray(numbers, dtype=np.int64)
+    return renumbered(_game(table, named).codes * len(column.values) + column.codes)
 
 
 def _pairs(table: Table, named: Mapping[str, Column]) -> Results:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from arena.tournaments.ratings.davidson import Cells, Fit, Moments, moments
 
-__all__ = ["Clusters", "clustered"]
+__all__ = ["Clusters", "clustered", "renumbered"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -47,8 +47,7 @@ class Clusters(NamedTuple):
     @classmethod
     def find(cls, cells: Cells, cell: Ints, cluster: Ints, times: Floats | None = None) -> "Clusters":
         """From rows: cell (as of `Cells.indexed`), cluster, and how many clusters like its own it stands for."""
-        if int(cluster.max()) >= _SPARSE * len(cluster) + 1000:
-            cluster = np.unique(cluster, return_inverse=True)[1]
+        cluster = renumbered(cluster)
         n, size = cells.players, int(cluster.max()) + 1
         low, high = np.minimum(cells.first, cells.second), np.maximum(cells.first, cells.second)
         used, pair = np.unique((cells.game * n + low) * n + high, return_inverse=True)
@@ -69,6 +68,13 @@ class Clusters(NamedTuple):
             both = np.unique(np.tile(self.of[rows], 2) * n + seats)
             found += np.bincount(both % n, self.times[both // n], n)
         return np.asarray(found, dtype=np.float64)
+
+
+def renumbered(cluster: Ints) -> Ints:
+    """The same clusters by numbers that a table can be indexed by; as they are, if they can."""
+    if cluster.min(initial=0) >= 0 and cluster.max(initial=0) < _SPARSE * len(cluster) + 1000:
+        return cluster
+    return np.unique(cluster, return_inverse=True)[1].astype(np.int64)
 
 
 def clustered(

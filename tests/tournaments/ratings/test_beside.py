@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from arena.tournaments.ratings import Results, rate
-from arena.tournaments.ratings.beside import Beside, beside, cycle_share
+from arena.tournaments.ratings.beside import Beside, _members, beside, cycle_share
 from tests.tournaments.ratings.test_pairs import simulated
 
 Floats = NDArray[np.float64]
@@ -233,3 +233,12 @@ def test_fifty_players_of_random_games() -> None:
     assert len(seen.residuals) == 20
     strength = rate(results).elo
     assert np.corrcoef(strength, seen.skill)[0, 1] > 0.5
+
+
+def test_a_design_effect_knows_a_cluster_of_several_pairs_by_sorting_or_not() -> None:
+    pair = np.array([0, 1, 0, 2, 1, 0])
+    for cluster in (np.array([5, 5, 5, 0, 0, 7]), np.array([5, 5, 5, 0, 0, 7]) * 10**9):
+        member = _members(pair, cluster)
+        rows = list(zip(pair, cluster, strict=True))
+        for k, one in enumerate(member):
+            assert [one == other for other in member] == [rows[k] == row for row in rows]

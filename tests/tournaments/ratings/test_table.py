@@ -142,3 +142,15 @@ def test_many_rows_in_many_chunks() -> None:
     assert int((~table.repeated()).sum()) == distinct
     with pytest.raises(ValueError, match="line 30003: 1 cells"):
         read_bytes(f"{text}\n1\n".encode(), ".csv")
+
+
+def test_rows_are_told_apart_where_their_cells_have_more_combinations_than_an_integer() -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.permutation(np.tile(rng.integers(0, 10**6, (2000, 8)), (2, 1)))
+    text = "\n".join([",".join("abcdefgh"), *[",".join(map(str, row)) for row in rows.tolist()]])
+    seen: set[tuple[int, ...]] = set()
+    expected = []
+    for row in map(tuple, rows.tolist()):
+        expected.append(row in seen)
+        seen.add(row)
+    assert read_bytes(text.encode(), ".csv").repeated().tolist() == expected
