@@ -69,7 +69,7 @@ class Row:
     letters: str = ""
     """Agents that share a letter do not differ significantly."""
     mean: float | None = None
-    """Mean return, where the game pays scores and the table is rated."""
+    """Mean return, where tasks or scores are rated."""
     score: float | None = None
     """Mean normalised score where the game pays scores: 1 is the most there is, 0 as `Section.zero` says."""
     score_half: float | None = None
@@ -78,7 +78,7 @@ class Row:
     """Median seconds of an answer of a model."""
     p95: float | None = None
     truncated: int = 0
-    """Games that were cut short, whether they count or are left out."""
+    """Games that were cut short and count."""
     group: int = 0
     """Agents of different groups never met, not even through others, and are not compared."""
     mean_rank: float | None = None
@@ -189,7 +189,9 @@ MARKS = {
     "one-sided": "some of its group never lost a point to the others: only a weak prior says how far ahead they are",
     "few games": "too few games for a rating that the prior does not touch",
     "separate group": "never met the agents of other groups, not even through others: it is not compared with them",
-    "thin overlap": "shares few tasks with the others: the rating hangs on how hard the model takes tasks to be",
+    "few common tasks": "shares few tasks with the others: the rating hangs on how hard the model takes tasks to be",
+    "all solved": "solved every task: only a weak prior says how far ahead it is",
+    "none solved": "solved no task: only a weak prior says how far behind it is",
     "never apart from a team-mate": "always on one side with somebody: nothing tells what is whose",
     "anchor": "its rating is given, not measured",
 }
@@ -295,7 +297,7 @@ class Board:
     agents: list[AgentTotals]
     sections: list[Section]
     overall: Section | None
-    """One fit of all games, each with the same weight; None: fewer than two have ratings."""
+    """One fit of several games; None: there are fewer than two."""
     finished: int
     planned: int
     voids: int

@@ -67,7 +67,7 @@ def _groups(section: Section) -> Iterator[str]:
 
 
 _TOLD = {
-    "thin overlap": "share few tasks with the others: their ratings hang on how hard the model takes tasks to be",
+    "few common tasks": "share few tasks with the others: their ratings hang on how hard the model takes tasks to be",
     "never apart from a team-mate": "were always on one side with somebody: nothing tells what is whose",
 }
 

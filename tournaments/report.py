@@ -5,18 +5,26 @@ from collections import Counter
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from arena.tournaments.board import AgentTotals, Beside, Board, Curve, Method, Residual
-from arena.tournaments.conduct import Conduct
 from arena.tournaments.config import Tournament, dump
+from arena.tournaments.downloads import available
+from arena.tournaments.history import History
 from arena.tournaments.notes import notes
-from arena.tournaments.schedule import count
+from arena.tournaments.overall import counted, together
+from arena.tournaments.past import places
+from arena.tournaments.ratings.ranked import rank
+from arena.tournaments.schedules import most
 from arena.tournaments.sections import Known, Told, told
 from arena.tournaments.store import Store
 from arena.tournaments.tables import SCHEMA
 from arena.tournaments.terms import Schedule, Stop
 
 __all__ = ["board"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 _POINTS = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])  # of first and second seat, by outcome
 
@@ -33,7 +41,7 @@ def board(store: Store, *, whole: bool = True) -> Board:
     if whole:
         for key, one in zip(entries, made, strict=True):
             _beside(store, key, one, len(names))
-    voids = store.voids()
+    voids = sum(entry.voids for entry in known.totals.entries.values())
     shown = Board(
         tournament=tournament,
         toml=dump(tournament),
@@ -41,17 +49,24 @@ def board(store: Store, *, whole: bool = True) -> Board:
         path=store.path,
         agents=_agents(tournament, known),
         sections=[one.section for one in made],
-        overall=None,
+        overall=together(made, list(entries), known),
         finished=sum(entry.games + entry.dropped for entry in known.totals.entries.values()),
-        planned=sum(count(tournament)),
-        voids=len(voids),
-        void_reasons=Counter(reason for _, _, reason in voids).most_common(3),
+        planned=sum(most(History(tournament))),
+        voids=voids,
+        void_reasons=_reasons(store) if voids else [],
         notes=[],
+        standings=places(store),
         spent=store.spent(),
+        downloads=available(store),
     )
     shown.method = _method(shown)
     shown.notes = notes(shown, [one.counts for one in made])
     return shown
+
+
+def _reasons(store: Store) -> list[tuple[str, int]]:
+    """The three most frequent reasons of void attempts."""
+    return Counter(reason for _, _, reason in store.voids()).most_common(3)
 
 
 def _agents(tournament: Tournament, known: Known) -> list[AgentTotals]:
@@ -60,22 +75,20 @@ def _agents(tournament: Tournament, known: Known) -> list[AgentTotals]:
     identities = dict(zip(specs, tournament.identities(), strict=True))
     agents = []
     for number, name in enumerate(known.names):
-        counts = [of for (_, agent), of in known.totals.agents.items() if agent == number]
-        latency = counts[0].latency if counts else None
-        for more in counts[1:]:
-            latency = latency.plus(more.latency) if latency else more.latency
+        of = counted(known, number, set(known.totals.entries))
         agents.append(
             AgentTotals(
                 name,
-                sum(of.games for of in counts),
-                sum(of.forfeits for of in counts),
-                sum(of.voids for of in counts),
+                of.games,
+                of.forfeits,
+                of.voids,
                 spec=specs.get(name, ""),
                 identity=identities.get(name, ""),
-                conduct=sum([of.conduct for of in counts], Conduct()),
-                p50=latency.p50 if latency else None,
-                p95=latency.p95 if latency else None,
-                truncated=sum(of.truncated for of in counts),
+                conduct=of.conduct,
+                wasted=of.wasted,
+                p50=of.latency.p50,
+                p95=of.latency.p95,
+                truncated=of.truncated,
                 anchor=tournament.anchors.get(name),
             )
         )
@@ -98,20 +111,23 @@ def _beside(store: Store, key: int, one: Told, agents: int) -> None:
         section.beside = Beside(
             by["nash"], by["skill"], by["lottery"], found.cycle, found.cycle_noise, by["clones"], residuals
         )
-    if section.kind == "pairs" and section.rows:
-        section.curve = _curve(store, key, agents)
+    if one.counts is not None:
+        past = store.timeline(key)
+        section.curve = _curve(agents, past.ended, np.stack([past.first, past.second], axis=1), _POINTS[past.outcome])
+    if one.games is not None:
+        order = rank(one.games.returns, one.games.forfeits)
+        section.curve = _curve(agents, one.games.ended, one.games.agents, -order.astype(np.float64))
 
 
-def _curve(store: Store, key: int, agents: int) -> Curve:
+def _curve(agents: int, ended: Floats, seated: Ints, points: Floats) -> Curve:
     from arena.tournaments.ratings.online import curve
 
-    past = store.timeline(key)
-    seats, points = np.stack([past.first, past.second], axis=1), _POINTS[past.outcome]
-    drawn = curve(agents, past.ended, seats, points)
+    drawn = curve(agents, ended, seated, points)
     known = ~np.isnan(drawn.elo)
     elo = {
-        agent: [None if value != value else value for value in drawn.elo[:, agent].tolist()]
-        for agent in np.flatnonzero(known.any(axis=0)).tolist()
+        agent: [value if there else None for value, there in zip(line.tolist(), seen.tolist(), strict=True)]
+        for agent, (line, seen) in enumerate(zip(drawn.elo.T, known.T, strict=True))
+        if seen.any()
     }
     return Curve(drawn.games.tolist(), drawn.times.tolist(), elo)
 

@@ -21,11 +21,12 @@ from arena.game import Game
 from arena.registry import make_game
 from arena.tournaments.board import Kind, Row, Seat, Section
 from arena.tournaments.config import GameEntry, Tournament
-from arena.tournaments.heat import Heat, met, ranked_before
+from arena.tournaments.heat import Heat, matched, met, ranked_before
 from arena.tournaments.ratings import Ratings, Results, mean_returns, rate
 from arena.tournaments.ratings.ranked import RankedResults, RankedTable, rank, rate_ranked
+from arena.tournaments.ratings.tasks import TaskResults, rate_tasks
 from arena.tournaments.ratings.teams import TeamResults, TeamTable, rate_teams
-from arena.tournaments.readings import AgentCount, EntryCount, PairCounts, RankedGames, Totals
+from arena.tournaments.readings import AgentCount, Answers, EntryCount, PairCounts, RankedGames, Totals
 from arena.tournaments.store import Store
 
 __all__ = ["Known", "Told", "kind_of", "ranks", "rows", "told"]
@@ -54,6 +55,8 @@ class Told(NamedTuple):
     """Two-player results, or comparisons on the same seeds, where it is rated by them."""
     counts: PairCounts | None = None
     """Of two-player games."""
+    games: RankedGames | None = None
+    """Of games of more seats."""
 
 
 def kind_of(game: Game) -> Kind:
@@ -146,6 +149,7 @@ def _row(place: int, agent: int, name: str, value: float, half: float | None, co
         voids=count.voids,
         truncated=count.truncated,
         conduct=count.conduct,
+        wasted=count.wasted,
         p50=count.latency.p50,
         p95=count.latency.p95,
     )
@@ -209,11 +213,11 @@ def _ranked(work: _Work) -> Told:
     places = rank(games.returns, games.forfeits)
     table = RankedTable(np.zeros(len(places), dtype=np.int64), games.agents, places, games.cluster)
     value = -places.astype(np.float64)
-    rated = rate_ranked(RankedResults(names, (section.label,), (table,)))
+    rated = rate_ranked(RankedResults(names, (section.label,), (table,)), anchors=work.known.tournament.anchors)
     _rate(work, rated, ranked_before(len(names), games.agents, value))
     shares = _before(value)
     section.sides = _sides(section, {f"seat {seat}": (len(value), share) for seat, share in enumerate(shares)})
-    return Told(section)
+    return Told(section, games=games)
 
 
 def _before(value: Floats) -> list[float]:
@@ -239,11 +243,11 @@ def _teams(work: _Work) -> Told:
     table = TeamTable(zeros, members, side, places, games.cluster)
     team = np.searchsorted(np.array(sides), games.teams)
     value = -np.take_along_axis(places, team, axis=1).astype(np.float64)
-    rated = rate_teams(TeamResults(names, (section.label,), labels, (table,)))
+    rated = rate_teams(TeamResults(names, (section.label,), labels, (table,)), anchors=work.known.tournament.anchors)
     _rate(work, rated, ranked_before(len(names), games.agents, value, games.teams))
     shares = _before(-places.astype(np.float64))
     section.sides = _sides(section, {label: (len(places), share) for label, share in zip(labels, shares, strict=True)})
-    return Told(section)
+    return Told(section, games=games)
 
 
 def _earned(games: RankedGames, mine: NDArray[np.bool_]) -> Floats:
@@ -266,6 +270,30 @@ def _labels(games: RankedGames, sides: list[int]) -> tuple[str, ...]:
     return tuple([names[side] if told else f"team {side}" for side in sides])
 
 
+def _tasks(work: _Work) -> Told:
+    section, names = work.section, work.known.names
+    if not work.compared:
+        _average(work, work.store.ranked(work.key))
+        return Told(section)
+    answers = work.store.answers(work.key)
+    items, task = np.unique(answers.seed, return_inverse=True)
+    value = np.where(answers.forfeit, 0.0, answers.value)
+    zeros = np.zeros(len(items), dtype=np.int64)
+    results = TaskResults(names, (section.label,), tuple(items.tolist()), zeros, answers.agent, task, value)
+    rated = rate_tasks(results, anchors=work.known.tournament.anchors)
+    _rate(work, rated, matched(len(names), answers.agent, answers.seed, value))
+    section.rows = [replace(row, mean=mean) for row, mean in _means(section, answers, len(names))]
+    (label,) = section.ratings.seats[section.label] if section.ratings else ("",)
+    section.sides = _sides(section, {label: (len(value), float(value.mean()))})
+    return Told(section)
+
+
+def _means(section: Section, answers: Answers, agents: int) -> list[tuple[Row, float]]:
+    """Every row with its mean return."""
+    means = mean_returns(agents, answers.agent, answers.cluster, answers.value)
+    return [(row, found.mean) for row in section.rows if (found := means[row.agent]) is not None]
+
+
 def _solo(work: _Work) -> Told:
     _average(work, work.store.ranked(work.key))
     return Told(work.section)
@@ -275,6 +303,6 @@ _MAKERS: dict[Kind, Callable[[_Work], Told]] = {
     "pairs": _pairs,
     "ranked": _ranked,
     "teams": _teams,
-    "tasks": _solo,
+    "tasks": _tasks,
     "scores": _solo,
 }

@@ -18,6 +18,8 @@ def components(edges: NDArray[np.generic], *, strong: bool = False) -> Ints:
     ([0, 0, 1], [0, 1, 2])
     """
     n = len(edges)
+    if not n:
+        return np.zeros(0, dtype=np.int64)
     there = (edges != 0) | np.eye(n, dtype=np.bool_)
     reach = (there if strong else there | there.T).astype(np.float32)
     while True:

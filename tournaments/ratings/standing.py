@@ -7,6 +7,7 @@ over all pairs, so the chance that any two equals are told apart is 5 %, however
 differ more often than letters say: `beats` tells.
 """
 
+from math import erfc
 from typing import NamedTuple
 
 import numpy as np
@@ -91,10 +92,10 @@ def _ranks(drawn: Floats) -> tuple[Ints, Ints, Floats]:
 
 def _above(gap: Floats, sd: Floats) -> Floats:
     """P(difference > 0); of what is known exactly 0 or 1, and one half where nothing differs."""
-    from scipy.special import ndtr
-
     sure = (1 + np.sign(gap)) / 2
-    return np.asarray(np.where(sd > 0, ndtr(gap / np.where(sd > 0, sd, 1.0)), sure), dtype=np.float64)
+    z = (gap / np.where(sd > 0, sd, 1.0)).ravel() * -(0.5**0.5)
+    normal = np.fromiter(map(erfc, z.tolist()), np.float64, len(z)) / 2  # scipy's import takes longer than all the rest
+    return np.where(sd > 0, normal.reshape(gap.shape), sure)
 
 
 def _bound(noise: Floats, sd: Floats) -> float:
