@@ -17,7 +17,7 @@ from math import isfinite
 import numpy as np
 from numpy.typing import NDArray
 
-from arena.tournaments.ratings.davidson import ELO, Belief, Prior
+from arena.tournaments.ratings.davidson import ELO, Belief
 
 __all__ = ["CENTER", "Anchors", "anchored", "belief", "centering"]
 
@@ -47,10 +47,12 @@ def anchored(players: Sequence[str], anchors: Anchors) -> list[tuple[int, float,
     return read
 
 
-def belief(groups: Ints, games: int, prior: Prior | None, anchors: list[tuple[int, float, float]]) -> Belief:
-    """What is held before the games; `groups` as in `Ratings`."""
+def belief(groups: Ints, plain: Belief, anchors: Sequence[tuple[int, float, float]]) -> Belief:
+    """What is held before the games: `plain`, whose first parameters are strengths, each for itself, and the anchors.
+
+    `groups` as in `Ratings`.
+    """
     n = len(groups)
-    plain = Belief.of(n, games, prior)
     if not anchors:
         return plain
     mean, start, precision = plain.mean.copy(), plain.mean.copy(), np.diag(plain.precision)
@@ -71,9 +73,9 @@ def belief(groups: Ints, games: int, prior: Prior | None, anchors: list[tuple[in
     return Belief(mean, precision, start, np.setdiff1d(np.arange(len(mean)), hard))
 
 
-def centering(groups: Ints, anchors: list[tuple[int, float, float]]) -> Floats:
+def centering(groups: Ints, anchors: Sequence[tuple[int, float, float]] = ()) -> Floats:
     """The matrix that takes the mean of its group from every player; groups with an anchor stay where they are."""
     same = (groups[:, None] == groups[None, :]).astype(np.float64)
-    loose = ~np.isin(groups, groups[[player for player, _, _ in anchors]])
+    loose = ~np.isin(groups, groups[np.array([player for player, _, _ in anchors], dtype=np.int64)])
     center: Floats = np.eye(len(groups)) - loose[:, None] * same / same.sum(axis=1, keepdims=True)
     return center

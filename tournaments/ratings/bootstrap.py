@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from arena.tournaments.ratings.davidson import Belief, Cells, Fit, Moments, fit, moments, times
 
-__all__ = ["Patterns", "bootstrap", "patterns"]
+__all__ = ["ENOUGH", "Patterns", "bootstrap", "patterns", "root"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_ENOUGH = 1e-4  # a last step of a hundredth of a standard error, after which the error is its square
+ENOUGH = 1e-4  # a last step of a hundredth of a standard error, after which the error is its square
 
 
 class Patterns(NamedTuple):
@@ -66,20 +66,20 @@ def bootstrap(
 ) -> Floats:
     """The parameters of every replicate, shape (replicates, parameters)."""
     rng = np.random.default_rng(seed)
-    told, inverse, root = moments(cells, fitted.parameters), fitted.inverse(), _root(belief.precision)
+    told, inverse, spread = moments(cells, fitted.parameters), fitted.inverse(), root(belief.precision)
     drawn = np.empty((replicates, len(fitted.parameters)))
     for k in range(replicates):
         often = rng.poisson(kinds.times)[kinds.pattern]
         worth = often if kinds.weight is None else often * kinds.weight
         counts = np.bincount(kinds.kind, worth, 3 * len(cells.game)).astype(np.float64).reshape(3, -1)
-        held = belief._replace(mean=belief.mean + times(root, rng.standard_normal(len(belief.mean))))
+        held = belief._replace(mean=belief.mean + times(spread, rng.standard_normal(len(belief.mean))))
         uphill = _score(cells, counts, told) - times(belief.precision, fitted.parameters - held.mean)
         again = cells._replace(counts=np.ascontiguousarray(counts.T))
-        drawn[k] = fit(again, start=fitted.parameters + inverse @ uphill, belief=held, enough=_ENOUGH).parameters
+        drawn[k] = fit(again, start=fitted.parameters + inverse @ uphill, belief=held, enough=ENOUGH).parameters
     return drawn
 
 
-def _root(precision: Floats) -> Floats:
+def root(precision: Floats) -> Floats:
     """Of the prior's covariance; directions of which the prior says nothing have none."""
     if precision.ndim == 1:
         return np.asarray(precision**-0.5, dtype=np.float64)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from arena.tournaments.ratings.newton import newton
 
-__all__ = ["ELO", "Belief", "Cells", "Fit", "Moments", "Prior", "fit", "moments", "times"]
+__all__ = ["ELO", "Belief", "Cells", "Fit", "Moments", "Prior", "fit", "moments", "square", "times"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,6 +45,15 @@ class Belief(NamedTuple):
     """Where the fit begins, and the values of what is known; None: at the mean."""
     free: Ints | None = None
     """Parameters that are fitted, the others being known; None: all."""
+
+    def begin(self, start: Floats | None = None) -> Floats:
+        """Where a fit begins: at `start`, but for what is known."""
+        known = self.mean if self.start is None else self.start
+        if start is None or self.free is None:
+            return known if start is None else start
+        begun = known.copy()
+        begun[self.free] = start[self.free]
+        return begun
 
     @classmethod
     def of(cls, players: int, games: int, prior: Prior | None = None) -> "Belief":
@@ -151,25 +160,8 @@ def fit(
     """
     held = Belief.of(cells.players, cells.games, prior) if belief is None else belief
     posterior = _Posterior(cells, held)
-    known = held.mean if held.start is None else held.start
-    x = known if start is None else start
-    if (free := held.free) is None:
-        mode = newton(posterior.loss, posterior.derivatives, x, enough)
-        return Fit(mode.parameters, mode.hessian, held.precision, mode.iterations)
-
-    def whole(part: Floats) -> Floats:
-        filled = known.copy()
-        filled[free] = part
-        return filled
-
-    def derivatives(part: Floats) -> tuple[Floats, Floats]:
-        gradient, hessian = posterior.derivatives(whole(part))
-        return gradient[free], hessian[np.ix_(free, free)]
-
-    mode = newton(lambda part: posterior.loss(whole(part)), derivatives, x[free], enough)
-    hessian = np.eye(len(known))
-    hessian[np.ix_(free, free)] = mode.hessian
-    return Fit(whole(mode.parameters), hessian, held.precision, mode.iterations, free)
+    mode = newton(posterior.loss, posterior.derivatives, held.begin(start), enough, held.free)
+    return Fit(mode.parameters, mode.hessian, held.precision, mode.iterations, held.free)
 
 
 def moments(cells: Cells, x: Floats) -> Moments:
@@ -207,6 +199,11 @@ def times(matrix: Floats, vector: Floats) -> Floats:
     """Their product; a matrix of one dimension is its diagonal."""
     product: Floats = matrix * vector if matrix.ndim == 1 else matrix @ vector
     return product
+
+
+def square(precision: Floats) -> Floats:
+    """A new matrix; of one dimension it is its diagonal."""
+    return np.diag(precision) if precision.ndim == 1 else precision.copy()
 
 
 def _logits(cells: Cells, x: Floats) -> tuple[Floats, Floats]:
@@ -249,7 +246,7 @@ def _derivatives(cells: Cells, p: Floats, total: Floats, x: Floats, held: Belief
     seat, draw = n + np.arange(g), n + g + np.arange(g)
     hessian[seat, seat], hessian[draw, draw] = np.bincount(game, dd, g), np.bincount(game, cc, g)
     hessian[seat, draw] = hessian[draw, seat] = np.bincount(game, dc, g)
-    hessian += np.diag(held.precision) if held.precision.ndim == 1 else held.precision
+    hessian += square(held.precision)
     return times(held.precision, x - held.mean) - told, hessian
 
 

@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from arena.tournaments.ratings.davidson import Fit
+from arena.tournaments.ratings.bootstrap import ENOUGH, root
+from arena.tournaments.ratings.davidson import Belief, Fit, square, times
 from arena.tournaments.ratings.newton import newton
 
-__all__ = ["Block", "clustered", "fit", "inverse"]
+__all__ = ["Block", "bootstrap", "clustered", "fit"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -39,14 +40,31 @@ class Block(NamedTuple):
     """How many clusters like its own a row stands for."""
 
 
-def fit(blocks: Sequence[Block], mean: Floats, precision: Floats, start: Floats | None = None) -> Fit:
-    """The mode of the posterior under independent normal priors. Raises ArithmeticError if it does not converge."""
+def fit(blocks: Sequence[Block], held: Belief, start: Floats | None = None, enough: float = 0.0) -> Fit:
+    """The mode of the posterior under normal priors, as `davidson.fit`."""
     mode = newton(
-        lambda x: _loss(blocks, x, mean, precision),
-        lambda x: _derivatives(blocks, x, mean, precision),
-        mean if start is None else start,
+        lambda x: _loss(blocks, x, held.mean, held.precision),
+        lambda x: _derivatives(blocks, x, held.mean, held.precision),
+        held.begin(start),
+        enough,
+        held.free,
     )
-    return Fit(mode.parameters, mode.hessian, precision, mode.iterations)
+    return Fit(mode.parameters, mode.hessian, held.precision, mode.iterations, held.free)
+
+
+def bootstrap(fitted: Fit, blocks: Sequence[Block], held: Belief, replicates: int, seed: int = 0) -> Floats:
+    """The covariance of replicates, made as in `arena.tournaments.ratings.bootstrap`."""
+    rng, spread = np.random.default_rng(seed), root(held.precision)
+    often = np.zeros(1 + max(int(block.cluster.max()) for block in blocks))
+    for block in blocks:
+        often[block.cluster] = block.times
+    off = np.empty((replicates, len(fitted.parameters)))
+    for k in range(replicates):
+        drawn = rng.poisson(often).astype(np.float64)
+        again = [block._replace(times=drawn[block.cluster]) for block in blocks]
+        moved = held._replace(mean=held.mean + times(spread, rng.standard_normal(len(held.mean))))
+        off[k] = fit(again, moved, fitted.parameters, ENOUGH).parameters - fitted.parameters
+    return np.asarray(np.cov(off, rowvar=False), dtype=np.float64)
 
 
 def clustered(fitted: Fit, blocks: Sequence[Block]) -> Floats:
@@ -54,7 +72,7 @@ def clustered(fitted: Fit, blocks: Sequence[Block]) -> Floats:
     by their leverage."""
     from scipy.sparse import csr_matrix
 
-    size, bread = len(fitted.parameters), inverse(fitted.hessian)
+    size, bread = len(fitted.parameters), fitted.inverse()
     numbers = 1 + max(int(block.cluster.max()) for block in blocks)
     rows, columns, values, often, share = [], [], [], np.zeros(numbers), np.zeros(numbers)
     for block in blocks:
@@ -68,14 +86,8 @@ def clustered(fitted: Fit, blocks: Sequence[Block]) -> Floats:
     scale = np.sqrt(often / np.maximum(1 - share, _LEAST))
     places = np.concatenate(rows), np.concatenate(columns)
     scores = csr_matrix((np.concatenate(values) * scale[places[0]], places), shape=(numbers, size + 1))[:, :size]
-    meat = (scores.T @ scores).toarray() + np.diag(fitted.precision)
+    meat = (scores.T @ scores).toarray() + square(fitted.precision)
     return np.asarray(bread @ meat @ bread, dtype=np.float64)
-
-
-def inverse(matrix: Floats) -> Floats:
-    """Of a positive definite matrix, symmetric to the last bit."""
-    found = np.linalg.inv(matrix)
-    return np.asarray((found + found.T) / 2, dtype=np.float64)
 
 
 def _values(block: Block, x: Floats) -> Floats:
@@ -113,7 +125,7 @@ def _leverage(block: Block, spread: Floats, bread: Floats) -> Floats:
 
 
 def _loss(blocks: Sequence[Block], x: Floats, mean: Floats, precision: Floats) -> float:
-    total = 0.5 * float((precision * (x - mean) ** 2).sum())
+    total = 0.5 * float((x - mean) @ times(precision, x - mean))
     for block in blocks:
         _, log_z = _probabilities(block, x)
         told = (block.seen * _values(block, x)).sum(axis=1) - log_z
@@ -124,7 +136,7 @@ def _loss(blocks: Sequence[Block], x: Floats, mean: Floats, precision: Floats) -
 def _derivatives(blocks: Sequence[Block], x: Floats, mean: Floats, precision: Floats) -> tuple[Floats, Floats]:
     """Gradient and Hessian of the negative log posterior."""
     size = len(x)
-    gradient, hessian = np.append(precision * (x - mean), 0.0), np.diag(np.append(precision, 1.0)).ravel()
+    gradient, hessian = np.append(times(precision, x - mean), 0.0), np.pad(square(precision), (0, 1)).ravel()
     for block in blocks:
         off, spread = _moments(block, x)
         counted = block.weight * block.times

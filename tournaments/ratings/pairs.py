@@ -19,23 +19,22 @@ from numpy.typing import NDArray
 from arena.tournaments.ratings.anchors import CENTER, Anchors, anchored, belief, centering
 from arena.tournaments.ratings.bootstrap import bootstrap, patterns
 from arena.tournaments.ratings.davidson import ELO, Belief, Cells, Fit, Prior, fit
-from arena.tournaments.ratings.flags import flags, groups_of
+from arena.tournaments.ratings.flags import flags, groups_of, scored_of
+from arena.tournaments.ratings.intervals import Method, covariance
 from arena.tournaments.ratings.sandwich import Clusters, clustered
 from arena.tournaments.ratings.standing import Standing, standing
 
-__all__ = ["CENTER", "OUTCOMES", "Mean", "Ratings", "Results", "mean_returns", "rate", "t_quantile"]
+__all__ = ["CENTER", "OUTCOMES", "Mean", "Method", "Ratings", "Results", "mean_returns", "rate", "t_quantile"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Outcome = Literal["first", "draw", "second"]
-Method = Literal["auto", "fisher", "clustered", "bootstrap"]
 Seats = dict[str, dict[str, tuple[float, float]]]
 
 OUTCOMES: tuple[Outcome, ...] = ("first", "draw", "second")
 FIRST = "first seat"
 Z95 = 1.959963984540054
 _SAME = 1e-9  # relative difference of means that are equal but for rounding
-_FEW = 5  # clusters of a player, below which their scatter says too little
 
 
 class Results(NamedTuple):
@@ -159,14 +158,14 @@ def rate(
     fixed = anchored(results.players, anchors or {})
     cells, cell = results.indexed()
     groups = groups_of(cells)
-    held = belief(groups, cells.games, prior, fixed)
+    held = belief(groups, Belief.of(cells.players, cells.games, prior), fixed)
     fitted = fit(cells, start=start, belief=held)
     center = centering(groups, fixed)
     n = cells.players
     natural, chosen = _Rated(results, cells, cell, held, fitted, center).covariance(method, replicates)
-    covariance = ELO**2 * natural
-    half = Z95 * np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    elo, shown = CENTER + ELO * center @ fitted.parameters[:n], covariance[:n, :n]
+    scaled = ELO**2 * natural
+    half = Z95 * np.sqrt(np.maximum(np.diag(scaled), 0.0))
+    elo, shown = CENTER + ELO * center @ fitted.parameters[:n], scaled[:n, :n]
     tally = _tally(results)
     return Ratings(
         results.players,
@@ -174,7 +173,7 @@ def rate(
         half[:n],
         *tally,
         groups,
-        flags(cells, groups, tally, results.told(), [player for player, _, _ in fixed]),
+        flags(scored_of(cells), groups, results.told(), [player for player, _, _ in fixed]),
         shown,
         _seats(results.games, ELO * fitted.parameters[n:], half[n:]),
         chosen,
@@ -196,22 +195,21 @@ class _Rated(NamedTuple):
     def covariance(self, method: Method, replicates: int) -> tuple[Floats, str]:
         """Of strengths as they are shown and of all other parameters, in natural units; and how it was found."""
         results, cells, cell = self.results, self.cells, self.cell
-        if method == "fisher":
-            return self.shown(self.fit.inverse()), method
-        if method == "bootstrap":
-            kinds = patterns(cells, cell, results.outcome, results.cluster, results.weight, results.times)
-            drawn = bootstrap(self.fit, cells, self.held, kinds, replicates)
-            drawn -= self.fit.parameters  # what is known is exactly 0 then
-            return self.shown(np.cov(drawn, rowvar=False)), method
         clusters = Clusters.find(cells, cell, results.cluster, results.times)
-        scatter = self.shown(clustered(self.fit, cells, cell, results.outcome, clusters, results.weight))
-        if method == "clustered":
-            return scatter, method
-        each = clusters.each(cells, cell)
-        few = np.flatnonzero((each > 0) & (each < _FEW))
-        if len(few) == np.count_nonzero(each):
-            return _widened(self.shown(self.fit.inverse()), scatter, np.arange(len(scatter))), "fisher"
-        return (_widened(scatter, self.shown(self.fit.inverse()), few) if len(few) else scatter), "clustered"
+
+        def drawn() -> Floats:
+            kinds = patterns(cells, cell, results.outcome, results.cluster, results.weight, results.times)
+            replica = bootstrap(self.fit, cells, self.held, kinds, replicates)
+            replica -= self.fit.parameters  # what is known is exactly 0 then
+            return np.asarray(np.cov(replica, rowvar=False), dtype=np.float64)
+
+        return covariance(
+            method,
+            lambda: clusters.each(cells, cell),
+            lambda: self.shown(self.fit.inverse()),
+            lambda: self.shown(clustered(self.fit, cells, cell, results.outcome, clusters, results.weight)),
+            lambda: self.shown(drawn()),
+        )
 
     def shown(self, covariance: Floats) -> Floats:
         """About the mean of the group."""
@@ -219,14 +217,6 @@ class _Rated(NamedTuple):
         covariance[:n] = self.center @ covariance[:n]
         covariance[:, :n] = covariance[:, :n] @ self.center.T
         return (covariance + covariance.T) / 2
-
-
-def _widened(covariance: Floats, other: Floats, rows: Ints) -> Floats:
-    """Standard deviations of these rows as the other has them, if they are larger there; correlations stay."""
-    own, wide = np.diag(covariance)[rows], np.diag(other)[rows]
-    scale = np.ones(len(covariance))
-    scale[rows] = np.sqrt(np.maximum(wide / np.where(own > 0, own, np.inf), 1.0))
-    return covariance * scale[:, None] * scale
 
 
 def _seats(games: Sequence[str], worth: Floats, half: Floats) -> Seats:

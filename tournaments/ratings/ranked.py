@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from arena.tournaments.ratings.anchors import Anchors, anchored
 from arena.tournaments.ratings.davidson import Prior
 from arena.tournaments.ratings.luce import Rankings, dense
 from arena.tournaments.ratings.pairs import FIRST, Method, Ratings
@@ -89,26 +90,34 @@ def rank(returns: Floats, forfeits: NDArray[np.bool_] | None = None) -> Ints:
     return dense(-(returns if forfeits is None else np.where(forfeits, -np.inf, returns)))
 
 
-def rate_ranked(results: RankedResults, method: Method = "auto", prior: Prior | None = None) -> Ratings:
-    """Fit all results at once; intervals as in `pairs.rate`. Raises ValueError if nobody played.
+def rate_ranked(
+    results: RankedResults, method: Method = "auto", prior: Prior | None = None, *, anchors: Anchors | None = None
+) -> Ratings:
+    """Fit all results at once; intervals and `anchors` as in `pairs.rate`. Raises ValueError if nobody played.
 
     Wins are sole firsts, draws shared firsts, losses the rest.
     """
-    fitted = fit_ranked(results, method, prior)
+    fixed = anchored(results.players, anchors or {})
+    fitted = fit_ranked(results, method, prior, fixed)
     rankings, places = _rankings(results)
     n = len(results.players)
     met, counts = scored(n, rankings), tally(n, rankings)
     group = groups(met)
-    said = flags(met, group, told(n, rankings))
+    said = flags(met, group, told(n, rankings), [player for player, _, _ in fixed])
     strength, covariance = fitted.fit.parameters[:n], fitted.covariance[:n, :n]
     seats = _seats(results, places, n, fitted)
-    return rated(results.players, strength, covariance, counts, group, said, seats, fitted.method)
+    return rated(results.players, strength, covariance, counts, group, said, seats, fitted.method, fixed)
 
 
-def fit_ranked(results: RankedResults, method: Method = "auto", prior: Prior | None = None) -> Fitted:
+def fit_ranked(
+    results: RankedResults,
+    method: Method = "auto",
+    prior: Prior | None = None,
+    fixed: Sequence[tuple[int, float, float]] = (),
+) -> Fitted:
     """The fit that `rate_ranked` shows."""
     rankings, places = _rankings(results)
-    return fit(len(results.players), sum(seats for _, seats in places), rankings, method, prior)
+    return fit(len(results.players), sum(seats for _, seats in places), rankings, method, prior, fixed)
 
 
 def _rankings(results: RankedResults) -> tuple[list[Rankings], list[tuple[int, int]]]:

@@ -13,17 +13,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from arena.tournaments.ratings.davidson import ELO, Fit
+from arena.tournaments.ratings.davidson import ELO, Belief, Fit, square, times
 
-__all__ = ["Answers", "Rasch", "TaskPrior", "fit", "scores"]
+__all__ = ["Answers", "Rasch", "TaskPrior", "belief", "fit", "scores"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_NODES = np.arange(-6.0, 7.0)  # standard deviations; the trapezoidal rule so is exact to 1e-8 for what is near normal
+_PLACES = np.arange(-9, 10) * 0.6
+_BEND = 0.5
+_NODES = np.sinh(_BEND * _PLACES) / _BEND  # standard deviations, further apart where what is left to sum is flat
+_WIDTHS = np.log(0.6 * np.cosh(_BEND * _PLACES))
 _ITERATIONS = 100
 _ENOUGH = 1e-12  # as in `newton`
-_STEP = 2.0  # natural units: the nodes must still be where the difficulty is
+_STEP = 10.0  # natural units
+_NEAR = (
+    0.1  # decrement from which on sums over nodes are too coarse to judge steps: whole ones, unless they lead nowhere
+)
+_SMALL = 1e-9
+_LEAST = 0.01
 _CELLS = 50_000  # patterns times nodes times agents worked on at once: what a processor's cache holds
 
 
@@ -65,27 +73,32 @@ class _Nodes(NamedTuple):
     at: Floats
     """Shape (patterns, nodes)."""
     width: Floats
-    """Shape (patterns,): the logarithm of the distance between nodes."""
+    """Of the same shape: the logarithm of the distance between nodes."""
 
 
-def fit(answers: Answers, prior: TaskPrior) -> Rasch:
+def belief(players: int, families: int, prior: TaskPrior) -> Belief:
+    """What is held before the answers."""
+    sizes = (players, families, families)
+    precision = [(prior.strength / ELO) ** -2, (prior.difficulty / ELO) ** -2, prior.log_spread**-2]
+    return Belief(np.repeat([0.0, 0.0, np.log(prior.spread / ELO)], sizes), np.repeat(precision, sizes))
+
+
+def fit(answers: Answers, held: Belief, start: Floats | None = None, enough: float = 0.0) -> Rasch:
     """The mode of the posterior, by Newton's method; the nodes follow. Raises ArithmeticError without convergence."""
-    n, g = answers.solved.shape[1], answers.families
-    mean = np.concatenate([np.zeros(n + g), np.full(g, np.log(prior.spread / ELO))])
-    precision = np.repeat(
-        [(prior.strength / ELO) ** -2, (prior.difficulty / ELO) ** -2, prior.log_spread**-2], (n, g, g)
-    )
-    x = mean.copy()
-    middle = np.zeros(len(answers.tasks))
+    x = held.begin(start).copy()
+    free = np.arange(len(x)) if held.free is None else held.free
+    middle, share, last = np.zeros(len(answers.tasks)), 1.0, np.inf
     for iteration in range(_ITERATIONS):
         nodes, middle = _laid(answers, x, middle)
-        here, gradient, hessian = _derivatives(answers, x, nodes, mean, precision)
-        step = np.asarray(np.linalg.solve(hessian, gradient), dtype=np.float64)
+        here, gradient, hessian = _derivatives(answers, x, nodes, held)
+        step = np.zeros(len(x))
+        step[free] = np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
         decrement = float(gradient @ step)
-        if decrement < _ENOUGH * (1 + abs(here)):
-            return Rasch(Fit(x, hessian, precision, iteration), *_difficulties(answers, x, nodes))
+        if decrement < max(enough, _ENOUGH * (1 + abs(here))):
+            return Rasch(Fit(x, hessian, held.precision, iteration, held.free), *_difficulties(answers, x, nodes))
         step = step * min(1.0, _STEP / float(np.abs(step).max()))
-        x = x - _shortened(answers, x, step, nodes, mean, precision, here) * step
+        share, last = share / 2 if _NEAR > decrement > last else share, decrement
+        x = x - (share if decrement < _NEAR else _shortened(answers, x, step, middle, held, here)) * step
     raise ArithmeticError(f"no convergence after {_ITERATIONS} iterations")
 
 
@@ -99,11 +112,10 @@ def scores(answers: Answers, x: Floats) -> Floats:
     return made
 
 
-def _shortened(
-    answers: Answers, x: Floats, step: Floats, nodes: _Nodes, mean: Floats, precision: Floats, here: float
-) -> float:
+def _shortened(answers: Answers, x: Floats, step: Floats, middle: Floats, held: Belief, here: float) -> float:
+    """The share of a step that leads down."""
     size = 1.0
-    while size > 1e-9 and _loss(answers, x - size * step, nodes, mean, precision) > here:
+    while size > _SMALL and _loss(answers, x - size * step, _laid(answers, x - size * step, middle)[0], held) > here:
         size /= 2
     return size
 
@@ -126,7 +138,7 @@ def _laid(answers: Answers, x: Floats, middle: Floats) -> tuple[_Nodes, Floats]:
     """Nodes around the most likely difficulty of each pattern, which Newton's method finds from `middle`."""
     center, spread = _family(answers, x)
     strength = x[: answers.solved.shape[1]]
-    for _ in range(50):
+    for _ in range(100):
         p, _ = _logistic(strength - middle[:, None])
         slope = (answers.tried * p - answers.solved).sum(axis=1) + (center - middle) / spread**2
         curve = (answers.tried * p * (1 - p)).sum(axis=1) + spread**-2
@@ -136,7 +148,7 @@ def _laid(answers: Answers, x: Floats, middle: Floats) -> tuple[_Nodes, Floats]:
             break
     deviation = curve**-0.5
     at = middle[:, None] + deviation[:, None] * _NODES
-    return _Nodes(at, np.log(deviation * (_NODES[1] - _NODES[0]))), middle
+    return _Nodes(at, np.log(deviation)[:, None] + _WIDTHS), middle
 
 
 def _logistic(logit: Floats) -> tuple[Floats, Floats]:
@@ -154,11 +166,12 @@ def _log_joint(answers: Answers, x: Floats, nodes: _Nodes, rows: Ints) -> tuple[
     told -= (cost @ answers.tried[rows][:, :, None])[:, :, 0]
     z = (at - center[rows, None]) / spread[rows, None]
     normal = -0.5 * z**2 - np.log(spread[rows, None]) - 0.5 * np.log(2 * np.pi)
-    return told + normal + nodes.width[rows, None], p
+    return told + normal + nodes.width[rows], p
 
 
-def _loss(answers: Answers, x: Floats, nodes: _Nodes, mean: Floats, precision: Floats) -> float:
-    total = 0.5 * float((precision * (x - mean) ** 2).sum())
+def _loss(answers: Answers, x: Floats, nodes: _Nodes, held: Belief) -> float:
+    off = x - held.mean
+    total = 0.5 * float(off @ times(held.precision, off))
     for rows in _chunks(answers):
         joint, _ = _log_joint(answers, x, nodes, rows)
         total -= float(answers.tasks[rows] @ np.logaddexp.reduce(joint, axis=1))
@@ -188,13 +201,12 @@ def _spread_out(answers: Answers, slope: Floats, rows: Ints, size: int) -> Float
     return made
 
 
-def _derivatives(
-    answers: Answers, x: Floats, nodes: _Nodes, mean: Floats, precision: Floats
-) -> tuple[float, Floats, Floats]:
-    """The negative log posterior, its gradient and Hessian; the expected Hessian where the other is not positive."""
+def _derivatives(answers: Answers, x: Floats, nodes: _Nodes, held: Belief) -> tuple[float, Floats, Floats]:
+    """The negative log posterior, its gradient and Hessian, the latter made positive where it is not."""
     n, g = answers.solved.shape[1], answers.families
-    loss = 0.5 * float((precision * (x - mean) ** 2).sum())
-    gradient, complete, missing = precision * (x - mean), np.diag(precision), np.zeros((len(x), len(x)))
+    off = x - held.mean
+    gradient, complete, missing = times(held.precision, off), square(held.precision), np.zeros((len(x), len(x)))
+    loss = 0.5 * float(off @ gradient)
     for rows in _chunks(answers):
         log_z, weight, slope, curve = _at_nodes(answers, x, nodes, rows)
         count = answers.tasks[rows]
@@ -209,8 +221,15 @@ def _derivatives(
             mean_slope = np.sqrt(count[own, None]) * first[own]
             missing[np.ix_(where, where)] += flat.T @ flat - mean_slope.T @ mean_slope
             complete[np.ix_(where[n:], where[n:])] += _curvature(answers, x, nodes, rows[own], weight[own], int(family))
-    hessian = complete - missing
-    return loss, gradient, hessian if np.linalg.eigvalsh(hessian)[0] > 0 else complete
+    return loss, gradient, _positive(complete - missing)
+
+
+def _positive(hessian: Floats) -> Floats:
+    """The same, or with eigenvalues turned up: far from the mode the likelihood of a spread need not be concave."""
+    values, vectors = np.linalg.eigh(hessian)
+    if values[0] > 0:
+        return hessian
+    return np.asarray(vectors * np.maximum(np.abs(values), _LEAST) @ vectors.T, dtype=np.float64)
 
 
 def _curvature(answers: Answers, x: Floats, nodes: _Nodes, rows: Ints, weight: Floats, family: int) -> Floats:

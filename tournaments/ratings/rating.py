@@ -26,13 +26,8 @@ class Rated(NamedTuple):
 
 
 def rate_table(given: Given, anchors: Anchors, method: str = "auto", each: Mapping[str, Given] | None = None) -> Rated:
-    """Rate what a table gives; `each`: what it gives game by game, to be rated apart, with the anchors that are there.
-
-    Raises ValueError where anchors are given for other tables than of games of two.
-    """
+    """Rate what a table gives; `each`: what it gives game by game, rated apart with the anchors that are there."""
     results, how = given.results, cast("Method", method)
-    if anchors and not isinstance(results, Results):
-        raise ValueError("anchors are for games of two only")
     ratings = _rate(results, how, anchors)
     told = beside(results, ratings) if isinstance(results, Results) else None
     games = {}
@@ -45,10 +40,10 @@ def rate_table(given: Given, anchors: Anchors, method: str = "auto", each: Mappi
 def _rate(results: AnyResults, method: Method, anchors: Anchors) -> Ratings:
     match results:
         case Results():
-            return rate(results, method, anchors=anchors or None)
+            return rate(results, method, anchors=anchors)
         case RankedResults():
-            return rate_ranked(results, method)
+            return rate_ranked(results, method, anchors=anchors)
         case TeamResults():
-            return rate_teams(results, method)
+            return rate_teams(results, method, anchors=anchors)
         case TaskResults():
-            return rate_tasks(results, method)
+            return rate_tasks(results, method, anchors=anchors)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from arena.tournaments.ratings.davidson import Cells, Fit, Moments, moments
+from arena.tournaments.ratings.davidson import Cells, Fit, Moments, moments, square
 
 __all__ = ["Clusters", "clustered", "renumbered"]
 
@@ -94,8 +94,7 @@ def clustered(
         rows = np.flatnonzero(clusters.mixed[clusters.of])
         scale = np.sqrt(enlarged[clusters.of[rows]])
         meat += _meat(cells, cell[rows], clusters.of[rows], [column[rows] * scale for column in columns[:2]])
-    precision = fitted.precision
-    covariance: Floats = bread @ (meat + (np.diag(precision) if precision.ndim == 1 else precision)) @ bread
+    covariance: Floats = bread @ (meat + square(fitted.precision)) @ bread
     return np.asarray((covariance + covariance.T) / 2, dtype=np.float64)
 
 

@@ -7,18 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arena.tournaments.ratings import likelihood
-from arena.tournaments.ratings.davidson import Fit, Prior
+from arena.tournaments.ratings.anchors import belief
+from arena.tournaments.ratings.components import components
+from arena.tournaments.ratings.davidson import Belief, Fit, Prior
+from arena.tournaments.ratings.intervals import Method, covariance
 from arena.tournaments.ratings.luce import Rankings, blocks, layout
-from arena.tournaments.ratings.pairs import Method
-from arena.tournaments.ratings.verdict import Likelihood, Tally, about, widened
+from arena.tournaments.ratings.verdict import Likelihood, Tally, about
 
 __all__ = ["Fitted", "checked", "column", "fit", "scored", "tally", "told"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-
-_FEW = 5  # clusters of a player, below which their scatter says too little
 
 
 class Fitted(NamedTuple):
@@ -34,28 +33,34 @@ class Fitted(NamedTuple):
         return about(self.fit.parameters, self.fit.hessian, self.covariance, self.fit.precision[:players], self.size)
 
 
-def fit(players: int, terms: int, rankings: Sequence[Rankings], method: Method, prior: Prior | None) -> Fitted:
-    """The posterior of all rankings at once, its covariance as in `pairs.rate`. Raises ValueError if nobody played."""
-    if method not in ("auto", "fisher", "clustered"):
-        raise ValueError(f"method {method!r}: allowed are auto, fisher, clustered")
+def fit(
+    players: int,
+    terms: int,
+    rankings: Sequence[Rankings],
+    method: Method,
+    prior: Prior | None,
+    fixed: Sequence[tuple[int, float, float]] = (),
+    replicates: int = 400,
+) -> Fitted:
+    """The posterior of all rankings at once, its covariance as in `pairs.rate`; `fixed`: of `anchors.anchored`.
+
+    Raises ValueError if nobody played.
+    """
     rankings = [ranking for ranking in rankings if len(ranking.table)]
     if not rankings:
         raise ValueError("nobody played: there is nothing to rate")
     plan = layout(players, terms, rankings, prior or Prior())
+    held = belief(components(scored(players, rankings)), Belief(plan.mean, plan.precision), fixed)
     choices = blocks(plan, rankings)
-    fitted = likelihood.fit(choices, plan.mean, plan.precision)
-    size = sum(float((ranking.weight * ranking.times).sum()) for ranking in rankings)
-    curvature = likelihood.inverse(fitted.hessian)
-    if method == "fisher":
-        return Fitted(fitted, curvature, method, size)
-    scatter = likelihood.clustered(fitted, choices)
-    if method == "clustered":
-        return Fitted(fitted, scatter, method, size)
-    each = _clusters(players, rankings)
-    few = np.flatnonzero((each > 0) & (each < _FEW))
-    if len(few) == np.count_nonzero(each):
-        return Fitted(fitted, widened(curvature, scatter, np.arange(len(scatter))), "fisher", size)
-    return Fitted(fitted, widened(scatter, curvature, few), "clustered", size)
+    fitted = likelihood.fit(choices, held)
+    found, how = covariance(
+        method,
+        lambda: _clusters(players, rankings),
+        fitted.inverse,
+        lambda: likelihood.clustered(fitted, choices),
+        lambda: likelihood.bootstrap(fitted, choices, held, replicates),
+    )
+    return Fitted(fitted, found, how, sum(float((ranking.weight * ranking.times).sum()) for ranking in rankings))
 
 
 def tally(players: int, rankings: Sequence[Rankings]) -> Tally:

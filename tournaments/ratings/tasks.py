@@ -17,11 +17,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from arena.tournaments.ratings.davidson import Fit
-from arena.tournaments.ratings.flags import FEW_GAMES
-from arena.tournaments.ratings.likelihood import inverse
+from arena.tournaments.ratings import rasch
+from arena.tournaments.ratings.anchors import Anchors, anchored, belief
+from arena.tournaments.ratings.bootstrap import ENOUGH, root
+from arena.tournaments.ratings.components import components
+from arena.tournaments.ratings.davidson import Belief, Fit, square, times
+from arena.tournaments.ratings.flags import FEW_GAMES, Flags
+from arena.tournaments.ratings.intervals import covariance
 from arena.tournaments.ratings.pairs import Method, Ratings
-from arena.tournaments.ratings.rasch import Answers, TaskPrior, fit, scores
+from arena.tournaments.ratings.rasch import Answers, TaskPrior, scores
 from arena.tournaments.ratings.verdict import Likelihood, Tally, about, groups, rated, worths
 
 __all__ = ["FEW_COMMON", "Row", "TaskFit", "TaskPrior", "TaskResults", "fit_tasks", "rate_tasks"]
@@ -36,7 +40,7 @@ FEW_COMMON = "few common tasks"
 
 _COMMON = 0.5
 _WHOLE = 1e-9
-_FEW = 50  # tasks of an agent, below which their scatter says too little
+_LEAST = 0.1  # of 1 - leverage
 
 
 class TaskResults(NamedTuple):
@@ -90,53 +94,82 @@ class TaskFit(NamedTuple):
         return about(self.fit.parameters, self.fit.hessian, self.covariance, self.fit.precision[:players], self.size)
 
 
-def rate_tasks(results: TaskResults, method: Method = "auto", prior: TaskPrior | None = None) -> Ratings:
-    """Fit all answers at once; intervals from the scatter between tasks ("clustered"), or from the curvature of the
-    posterior ("fisher") where an agent met under 50. Raises ValueError if there are no answers.
+def rate_tasks(
+    results: TaskResults, method: Method = "auto", prior: TaskPrior | None = None, *, anchors: Anchors | None = None
+) -> Ratings:
+    """Fit all answers at once; intervals and `anchors` as in `pairs.rate`, clusters being tasks.
+
+    Raises ValueError if there are no answers.
 
     Wins are solved trials, losses those that scored nothing, draws the rest. A game's seat is its average task, and
     worth its difficulty for the average agent.
     """
-    fitted = fit_tasks(results, method, prior)
+    fixed = anchored(results.players, anchors or {})
+    fitted = fit_tasks(results, method, prior, fixed)
     n = len(results.players)
     met = _met(results)
     group, counts = groups(met @ met.T), _tally(results)
     strength, covariance = fitted.fit.parameters[:n], fitted.covariance[:n, :n]
-    said = _flags(results, met > 0, counts, group)
+    said = _flags(results, met > 0, group, [player for player, _, _ in fixed])
     seats = {}
     for k, name in enumerate(results.games):
         term = np.zeros(len(fitted.covariance))
         term[:n], term[n + k] = -1 / n, 1.0
         seats[name] = worths(["average task"], term[None], fitted.fit.parameters, fitted.covariance)
-    return rated(results.players, strength, covariance, counts, group, said, seats, fitted.method)
+    return rated(results.players, strength, covariance, counts, group, said, seats, fitted.method, fixed)
 
 
-def fit_tasks(results: TaskResults, method: Method = "auto", prior: TaskPrior | None = None) -> TaskFit:
+def fit_tasks(
+    results: TaskResults,
+    method: Method = "auto",
+    prior: TaskPrior | None = None,
+    fixed: Sequence[tuple[int, float, float]] = (),
+    replicates: int = 400,
+) -> TaskFit:
     """The fit that `rate_tasks` shows."""
     _check(results)
     solved, tried = _sums(results)
     every = np.column_stack([results.family, solved, tried])
     pattern, which, count = np.unique(every, axis=0, return_inverse=True, return_counts=True)
-    n = len(results.players)
+    n, families = len(results.players), len(results.games)
     family = pattern[:, 0].astype(np.int64)
-    answers = Answers(pattern[:, 1 : n + 1], pattern[:, n + 1 :], family, count.astype(np.float64), len(results.games))
-    found = fit(answers, prior or TaskPrior())
-    if method not in ("auto", "fisher", "clustered"):
-        raise ValueError(f"method {method!r}: allowed are auto, fisher, clustered")
-    each = (tried > 0).sum(axis=0)
-    how = method if method != "auto" else "fisher" if each[each > 0].min() < _FEW else "clustered"
-    covariance = inverse(found.fit.hessian) if how == "fisher" else _clustered(found.fit, answers)
+    answers = Answers(pattern[:, 1 : n + 1], pattern[:, n + 1 :], family, count.astype(np.float64), families)
+    met = _met(results)
+    plain = rasch.belief(n, families, prior or TaskPrior())
+    if fixed:
+        plain.mean[n : n + families] += np.mean([strength for _, strength, _ in fixed])
+    held = belief(components(met @ met.T), plain, fixed)
+    found = rasch.fit(answers, held)
+    shown, how = covariance(
+        method,
+        lambda: met.sum(axis=1),
+        found.fit.inverse,
+        lambda: _clustered(found.fit, answers),
+        lambda: _bootstrap(found.fit, answers, held, replicates),
+    )
     task = which.ravel()
-    return TaskFit(found.fit, covariance, how, float(tried.sum()), found.difficulty[task], found.deviation[task])
+    return TaskFit(found.fit, shown, how, float(tried.sum()), found.difficulty[task], found.deviation[task])
 
 
 def _clustered(fitted: Fit, answers: Answers) -> Floats:
-    """The sandwich estimator over tasks, as in `davidson`."""
-    slope = scores(answers, fitted.parameters)
-    tasks = float(answers.tasks.sum())
-    meat = (answers.tasks[:, None] * slope).T @ slope * (tasks / max(tasks - 1, 1))
-    bread = inverse(fitted.hessian)
-    return np.asarray(bread @ (meat + np.diag(fitted.precision)) @ bread, dtype=np.float64)
+    """The sandwich estimator over tasks, as in `sandwich`; the leverage of each is the mean of all."""
+    slope, bread = scores(answers, fitted.parameters), fitted.inverse()
+    tasks, precision = float(answers.tasks.sum()), square(fitted.precision)
+    free = float(np.count_nonzero(np.diag(bread)) - np.trace(bread @ precision))
+    meat = (answers.tasks[:, None] * slope).T @ slope / max(1 - free / tasks, _LEAST)
+    found = bread @ (meat + precision) @ bread
+    return np.asarray((found + found.T) / 2, dtype=np.float64)
+
+
+def _bootstrap(fitted: Fit, answers: Answers, held: Belief, replicates: int) -> Floats:
+    """The covariance of replicates, made as in `arena.tournaments.ratings.bootstrap`."""
+    rng, spread = np.random.default_rng(0), root(held.precision)
+    off = np.empty((replicates, len(fitted.parameters)))
+    for k in range(replicates):
+        again = answers._replace(tasks=rng.poisson(answers.tasks).astype(np.float64))
+        moved = held._replace(mean=held.mean + times(spread, rng.standard_normal(len(held.mean))))
+        off[k] = rasch.fit(again, moved, fitted.parameters, ENOUGH).fit.parameters - fitted.parameters
+    return np.asarray(np.cov(off, rowvar=False), dtype=np.float64)
 
 
 def _check(results: TaskResults) -> None:
@@ -191,7 +224,7 @@ def _tally(results: TaskResults) -> Tally:
     return wins, draws, losses
 
 
-def _flags(results: TaskResults, met: NDArray[np.bool_], counts: Tally, group: Ints) -> tuple[tuple[str, ...], ...]:
+def _flags(results: TaskResults, met: NDArray[np.bool_], group: Ints, anchors: Sequence[int]) -> Flags:
     played = met.sum(axis=1) > 0
     few = met.sum(axis=1) < FEW_GAMES
     n = len(results.players)
@@ -201,11 +234,14 @@ def _flags(results: TaskResults, met: NDArray[np.bool_], counts: Tally, group: I
     answers = np.bincount(results.agent, minlength=n)
     said: list[tuple[str, ...]] = []
     for k in range(n):
+        anchor = ["anchor"] * (k in anchors)
         if not played[k]:
-            said.append(("no games",))
+            said.append(("no games", *anchor))
             continue
         words = ["all solved"] * bool(score[k] == answers[k]) + ["none solved"] * bool(score[k] == 0)
-        said.append((*words, *[FEW_COMMON] * bool(thin[k]), *["few games"] * bool(few[k]), *["separate group"] * apart))
+        said.append(
+            (*words, *[FEW_COMMON] * bool(thin[k]), *["few games"] * bool(few[k]), *["separate group"] * apart, *anchor)
+        )
     return tuple(said)
 
 

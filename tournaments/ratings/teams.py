@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from arena.tournaments.ratings.anchors import Anchors, anchored
 from arena.tournaments.ratings.davidson import Prior
 from arena.tournaments.ratings.luce import Rankings
 from arena.tournaments.ratings.pairs import Method, Ratings
@@ -95,28 +96,36 @@ class TeamResults(NamedTuple):
         return cls(names, games, sides, tuple(tables))
 
 
-def rate_teams(results: TeamResults, method: Method = "auto", prior: Prior | None = None) -> Ratings:
-    """Fit all results at once; intervals as in `pairs.rate`. Raises ValueError if nobody played.
+def rate_teams(
+    results: TeamResults, method: Method = "auto", prior: Prior | None = None, *, anchors: Anchors | None = None
+) -> Ratings:
+    """Fit all results at once; intervals and `anchors` as in `pairs.rate`. Raises ValueError if nobody played.
 
     Every member has the result of his side: wins are sole firsts, draws shared firsts, losses the rest.
     """
-    fitted = fit_teams(results, method, prior)
+    fixed = anchored(results.players, anchors or {})
+    fitted = fit_teams(results, method, prior, fixed)
     rankings, terms = _rankings(results)
     n = len(results.players)
     met, counts = scored(n, rankings), tally(n, rankings)
     group = groups(met)
-    said = flags(met, group, told(n, rankings))
+    said = flags(met, group, told(n, rankings), [player for player, _, _ in fixed])
     alike = _inseparable(n, rankings)
     said = tuple([(*words, *[TOGETHER] * bool(alike[k])) for k, words in enumerate(said)])
     strength, covariance = fitted.fit.parameters[:n], fitted.covariance[:n, :n]
     seats = _seats(results, terms, _sums(n, rankings, fitted), fitted)
-    return rated(results.players, strength, covariance, counts, group, said, seats, fitted.method)
+    return rated(results.players, strength, covariance, counts, group, said, seats, fitted.method, fixed)
 
 
-def fit_teams(results: TeamResults, method: Method = "auto", prior: Prior | None = None) -> Fitted:
+def fit_teams(
+    results: TeamResults,
+    method: Method = "auto",
+    prior: Prior | None = None,
+    fixed: Sequence[tuple[int, float, float]] = (),
+) -> Fitted:
     """The fit that `rate_teams` shows."""
     rankings, terms = _rankings(results)
-    return fit(len(results.players), len(terms), rankings, method, prior)
+    return fit(len(results.players), len(terms), rankings, method, prior, fixed)
 
 
 def _returns(teams: Mapping[str, Sequence[str]], outcome: str | Sequence[float]) -> list[float]:

@@ -6,20 +6,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from arena.tournaments.ratings.anchors import centering
 from arena.tournaments.ratings.components import components
 from arena.tournaments.ratings.davidson import ELO
-from arena.tournaments.ratings.flags import FEW_GAMES
+from arena.tournaments.ratings.flags import Flags, flags
 from arena.tournaments.ratings.pairs import CENTER, Z95, Ratings, Seats
 from arena.tournaments.ratings.standing import standing
 
-__all__ = ["Likelihood", "Tally", "about", "center", "flags", "groups", "offs", "rated", "widened", "worths"]
+__all__ = ["Likelihood", "Tally", "about", "flags", "groups", "offs", "rated", "worths"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 Tally = tuple[Ints, Ints, Ints]
 """Wins, draws and losses of every player."""
-Flags = tuple[tuple[str, ...], ...]
 
 
 class Likelihood(NamedTuple):
@@ -50,42 +49,9 @@ def about(parameters: Floats, hessian: Floats, covariance: Floats, precision: Fl
     return Likelihood(information @ mode + precision * mode, information, scatter, size)
 
 
-def widened(covariance: Floats, other: Floats, rows: Ints) -> Floats:
-    """Standard deviations of these rows as the other has them, where they are larger there; correlations stay."""
-    scale = np.ones(len(covariance))
-    scale[rows] = np.sqrt(np.maximum(np.diag(other)[rows] / np.diag(covariance)[rows], 1.0))
-    return covariance * scale[:, None] * scale
-
-
 def groups(scored: Floats) -> Ints:
     """Players with different numbers never met. `scored[i, j]`: how often i was not below j."""
     return components(scored)
-
-
-def flags(scored: Floats, group: Ints, told: Floats) -> Flags:
-    """What there is to say against each rating, as of two players' results; `told` is how many games count."""
-    played = told > 0
-    above, below = scored.sum(axis=1) > 0, scored.sum(axis=0) > 0
-    mutual = components(scored, strong=True)
-    apart = len(np.unique(group[played])) > 1
-    said: list[tuple[str, ...]] = []
-    for k in range(len(scored)):
-        inner = mutual[above & below & (group == group[k])]
-        if not played[k]:
-            said.append(("no games",))
-            continue
-        words = ["undefeated"] if not below[k] else ["winless"] if not above[k] else []
-        words = words or ["one-sided"] * (len(np.unique(inner)) > 1)
-        words += ["few games"] * bool(told[k] < FEW_GAMES) + ["separate group"] * apart
-        said.append(tuple(words))
-    return tuple(said)
-
-
-def center(group: Ints) -> Floats:
-    """The matrix that takes the mean of its group from every player."""
-    same = (group[:, None] == group[None, :]).astype(np.float64)
-    matrix: Floats = np.eye(len(group)) - same / same.sum(axis=1, keepdims=True)
-    return matrix
 
 
 def offs(names: Sequence[str], terms: Floats, parameters: Floats, covariance: Floats) -> dict[str, tuple[float, float]]:
@@ -114,9 +80,10 @@ def rated(
     said: Flags,
     seats: Seats,
     method: str,
+    fixed: Sequence[tuple[int, float, float]] = (),
 ) -> Ratings:
-    """The table, of strengths and their covariance in natural units."""
-    own = center(group)
+    """The table, of strengths and their covariance in natural units; `fixed`: of `anchors.anchored`."""
+    own = centering(group, fixed)
     elo = CENTER + ELO * own @ strength
     shown = ELO**2 * own @ covariance @ own.T
     shown = (shown + shown.T) / 2
