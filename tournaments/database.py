@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 
 __all__ = ["Database", "OldSchemaError", "StoreError", "adding", "first_line", "upsert"]
 
@@ -71,7 +71,11 @@ class Database(ABC):
 
 def upsert(dialect: str, table: sa.Table) -> Any:
     """An INSERT that can say what is done on conflict: both databases say it in the same words."""
-    return (postgresql.insert if dialect == "postgresql" else sqlite.insert)(table)
+    if dialect == "postgresql":
+        from sqlalchemy.dialects import postgresql  # takes as long to load as the smaller half of SQLAlchemy
+
+        return postgresql.insert(table)
+    return sqlite.insert(table)
 
 
 @cache

@@ -14,7 +14,6 @@ from arena.tournaments.history import History
 from arena.tournaments.notes import notes
 from arena.tournaments.overall import counted, together
 from arena.tournaments.past import places
-from arena.tournaments.ratings.ranked import rank
 from arena.tournaments.schedules import most
 from arena.tournaments.sections import Known, Told, told
 from arena.tournaments.store import Store
@@ -115,6 +114,8 @@ def _beside(store: Store, key: int, one: Told, agents: int) -> None:
         past = store.timeline(key)
         section.curve = _curve(agents, past.ended, np.stack([past.first, past.second], axis=1), _POINTS[past.outcome])
     if one.games is not None:
+        from arena.tournaments.ratings.ranked import rank
+
         order = rank(one.games.returns, one.games.forfeits)
         section.curve = _curve(agents, one.games.ended, one.games.agents, -order.astype(np.float64))
 

@@ -7,6 +7,8 @@
 | more, in teams | which team came before which | teams |
 | one, returns of 0 to 1 | solved tasks, each as hard as it is | tasks |
 | one, any returns | better or worse on the same seed | scores |
+
+Each model is loaded where a game needs it.
 """
 
 from collections import Counter
@@ -23,9 +25,6 @@ from arena.tournaments.board import Kind, Row, Seat, Section
 from arena.tournaments.config import GameEntry, Tournament
 from arena.tournaments.heat import Heat, matched, met, ranked_before
 from arena.tournaments.ratings import Ratings, Results, mean_returns, rate
-from arena.tournaments.ratings.ranked import RankedResults, RankedTable, rank, rate_ranked
-from arena.tournaments.ratings.tasks import TaskResults, rate_tasks
-from arena.tournaments.ratings.teams import TeamResults, TeamTable, rate_teams
 from arena.tournaments.readings import AgentCount, Answers, EntryCount, PairCounts, RankedGames, Totals
 from arena.tournaments.store import Store
 
@@ -205,6 +204,8 @@ def _average(work: _Work, games: RankedGames) -> None:
 
 
 def _ranked(work: _Work) -> Told:
+    from arena.tournaments.ratings.ranked import RankedResults, RankedTable, rank, rate_ranked
+
     section, names = work.section, work.known.names
     games = work.store.ranked(work.key)
     if not work.compared:
@@ -228,6 +229,9 @@ def _before(value: Floats) -> list[float]:
 
 
 def _teams(work: _Work) -> Told:
+    from arena.tournaments.ratings.ranked import rank
+    from arena.tournaments.ratings.teams import TeamResults, TeamTable, rate_teams
+
     section, names = work.section, work.known.names
     games = work.store.ranked(work.key)
     sides = [] if games.teams is None else np.unique(games.teams).tolist()
@@ -271,6 +275,8 @@ def _labels(games: RankedGames, sides: list[int]) -> tuple[str, ...]:
 
 
 def _tasks(work: _Work) -> Told:
+    from arena.tournaments.ratings.tasks import TaskResults, rate_tasks
+
     section, names = work.section, work.known.names
     if not work.compared:
         _average(work, work.store.ranked(work.key))
