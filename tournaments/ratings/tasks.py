@@ -152,11 +152,12 @@ def fit_tasks(
 
 
 def _clustered(fitted: Fit, answers: Answers) -> Floats:
-    """The sandwich estimator over tasks, as in `sandwich`; the leverage of each is the mean of all."""
+    """The sandwich estimator over tasks, as in `sandwich`; a task tells of all who met it, so that its leverage in what
+    it tells of one of them is that of one answer, the mean of all."""
     slope, bread = scores(answers, fitted.parameters), fitted.inverse()
-    tasks, precision = float(answers.tasks.sum()), square(fitted.precision)
+    met, precision = float(answers.tasks @ (answers.tried > 0).sum(axis=1)), square(fitted.precision)
     free = float(np.count_nonzero(np.diag(bread)) - np.trace(bread @ precision))
-    meat = (answers.tasks[:, None] * slope).T @ slope / max(1 - free / tasks, _LEAST)
+    meat = (answers.tasks[:, None] * slope).T @ slope / max(1 - free / met, _LEAST)
     found = bread @ (meat + precision) @ bread
     return np.asarray((found + found.T) / 2, dtype=np.float64)
 
