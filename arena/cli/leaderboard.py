@@ -56,7 +56,8 @@ def leaderboard(run: str, page: str | None, lines: str | None, data: bool, files
         shown = board(store, whole=page is not None or data or files is not None)
         _only(shown, game)
         if asked:
-            _write(store, shown, page, lines, files)
+            for path in _write(store, shown, page, lines, files):
+                click.echo(f"wrote {path}", err=data)
             if data:
                 _print_json(shown)
             return
@@ -67,8 +68,8 @@ def _one(page: str) -> bool:
     return page.endswith((".html", ".htm"))
 
 
-def _write(store: Store, shown: Board, page: str | None, lines: str | None, files: str | None) -> None:
-    """Every file that was asked for; what was written is told on standard error."""
+def _write(store: Store, shown: Board, page: str | None, lines: str | None, files: str | None) -> list[Path]:
+    """Every file that was asked for; their paths."""
     from arena.tournaments import downloads, site
 
     written: list[Path] = []
@@ -82,8 +83,7 @@ def _write(store: Store, shown: Board, page: str | None, lines: str | None, file
     if files is not None:
         with naming(files):
             written += downloads.write(store, shown, files)
-    for path in written:
-        click.echo(f"wrote {path}", err=True)
+    return written
 
 
 def _page(shown: Board, path: Path) -> Path:

@@ -1,22 +1,25 @@
+import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from arena.cli.demo import DEMO
-from arena.cli.leaderboard import _about, _number, print_board
+from arena.cli.leaderboard import _about, _chance, _interval, _number, _print, print_board
 from arena.episode import read, replay
 from arena.registry import AGENTS
-from arena.tournaments.board import Section
-from arena.tournaments.conduct import percent
-from arena.tournaments.ratings import Results, rate
+from arena.tournaments.board import Row, Seat, Section
+from arena.tournaments.conduct import Conduct, percent
 from arena.tournaments.report import board
 from arena.tournaments.runner import Tally
 from arena.tournaments.store import Store
 from tests.cli.commands import PAIR, SMALL, arena, run
 from tests.tournaments.players import PLAYERS
+
+ROW = Row(rank=3, agent=0, name="ann", games=1, value=1000.0, half=None, forfeits=0, voids=0, conduct=Conduct())
 
 
 @pytest.fixture(autouse=True)
@@ -28,10 +31,11 @@ def test_leaderboard_in_the_terminal() -> None:
     run("--game", "TicTacToe", "--game", "KuhnPoker", "--game", "Arithmetic", *PAIR, "--blocks", "3", "--out", "x")
     done = arena("leaderboard", "x")
     assert done.exit_code == 0
-    for part in ("18 of 18 games finished", "All two-player games 12 games", "Elo", "± 95 %"):
+    for part in ("18 of 18 games finished", "All two-player games 12 games", "Elo", "± 95 %", "mean rank", "groups"):
         assert part in done.output
-    assert "mean return" in done.output
     assert "first seat" in done.output
+    assert "Arithmetic-v0 6 games, average task" in done.output
+    assert "solved" in done.output
     one = arena("leaderboard", "x", "--game", "KuhnPoker-v0").output
     assert arena("leaderboard", "x", "--game", "KuhnPoker").output == one
     assert arena("leaderboard", "x", "--game", "arena/KuhnPoker-v0").output == one
@@ -42,9 +46,8 @@ def test_leaderboard_in_the_terminal() -> None:
 
 @pytest.mark.parametrize(("worth", "said"), [(-0.3, "first seat 0 ± 339 Elo"), (12.6, "first seat +13 ± 339 Elo")])
 def test_what_rounds_to_zero_has_no_sign(worth: float, said: str) -> None:
-    seats = {"Nim": {"first seat": (worth, 339.0)}}
-    rated = rate(Results.of([("Nim", "ann", "bob", "draw", 0)]))._replace(seats=seats)
-    assert _about(Section("Nim", 2, 1, ratings=rated)) == f"1 games, {said}"
+    seats = [Seat("first seat", 1, 0.5, worth, 339.0), Seat("second seat", 1, 0.5)]
+    assert _about(Section("Nim", 2, 1, sides=seats)) == f"1 games, {said}"
     assert (_number(-0.2, 0), _number(-0.0004, 3), _number(-1.5, 1)) == ("0", "0.000", "-1.5")
 
 
@@ -66,22 +69,22 @@ def test_what_a_narrow_terminal_has_no_room_for_is_told_beneath(monkeypatch: pyt
     run("cup.toml", "--out", "x")
     wide = narrow(200)
     header = next(line for line in wide.splitlines() if "Elo" in line and "#" in line)
-    counted = ["games", "won", "drawn", "lost", "forfeits", "illegal", "voids"]
+    counted = ["best", "groups", "games", "won", "drawn", "lost", "forfeits", "illegal", "voids"]
     assert header.split() == ["#", "agent", "Elo", "±", "95", "%", *counted]
     assert "forfeits:" not in wide
     assert "100 %" in wide
     assert "How they answered" not in wide, "no model was asked"
-    usual = narrow(88)
-    assert usual.splitlines()[3].split()[-7:] == counted
+    usual = narrow(108)
+    assert usual.splitlines()[3].split()[-9:] == counted
     assert f"\nmarks: {name} winless\n" in usual
-    small = narrow(66)
-    assert small.splitlines()[3].split()[-4:] == counted[:4]
+    small = narrow(80)
+    assert small.splitlines()[3].split()[-6:] == counted[:6]
     assert f"\nforfeits: {name} " in small
     assert f"\nillegal: {name} 100 %\n" in small, "nothing of those who have none"
     assert "\nvoids: " in small
     tiny = narrow(40)
     assert all(f"\n{word}: " in tiny for word in ("won", "lost", "forfeits", "illegal", "voids"))
-    for width, text in ((200, wide), (88, usual), (66, small), (40, tiny)):
+    for width, text in ((200, wide), (108, usual), (80, small), (40, tiny)):
         assert max(map(len, text.splitlines())) <= width
 
 
@@ -93,7 +96,7 @@ def test_how_agents_answered_where_a_model_was_asked(monkeypatch: pytest.MonkeyP
     run("cup.toml", "--out", "x")
     wide = narrow(200).splitlines()
     header = next(line for line in wide if "Elo" in line and "#" in line)
-    assert header.split()[-2:] == ["lost", "illegal"], "nobody forfeited: the wrong ones were retried"
+    assert header.split()[-5:] == ["win", "rate", "illegal", "tokens/move", "cost"], "nobody forfeited"
     start = next(at for at, line in enumerate(wide) if line.startswith("How they answered"))
     columns = "agent replies retries illegal unreadable cut tokens in cached out / reply sec / reply cost"
     assert wide[start + 1].split() == columns.split()
@@ -126,9 +129,82 @@ def test_names_are_not_markup() -> None:
 
 def test_leaderboard_as_a_page() -> None:
     run(*SMALL, "--out", "x")
-    done = arena("leaderboard", "x", "--html", "page.html")
-    assert done.output == "wrote page.html\n"
-    assert Path("page.html").read_text().startswith("<!DOCTYPE html>")
+    done = arena("leaderboard", "x", "--html", "new/page.html", "--game", "TicTacToe")
+    assert done.output == "wrote new/page.html\n"
+    assert Path("new/page.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_leaderboard_as_a_site() -> None:
+    run(*SMALL, "--out", "x")
+    done = arena("leaderboard", "x", "--html", "pages")
+    assert done.output == "wrote pages/index.html\n"
+    for name in ("index.html", "method.html", "games-1.html", "ratings.csv", "games.csv"):
+        assert Path("pages", name).exists()
+    assert len(list(Path("pages/game").iterdir())) == 4
+
+
+def test_leaderboard_as_data() -> None:
+    run("--game", "TicTacToe", "--game", "KuhnPoker", *PAIR, "--blocks", "2", "--out", "x")
+    done = arena("leaderboard", "x", "--json")
+    loaded = json.loads(done.stdout)
+    assert (loaded["schema"], loaded["finished"], len(loaded["sections"])) == (1, 8, 2)
+    one = arena("leaderboard", "x", "--json", "--game", "KuhnPoker", "--csv", "kuhn.csv")
+    assert [section["label"] for section in json.loads(one.stdout)["sections"]] == ["KuhnPoker-v0"]
+    assert one.stderr == "wrote kuhn.csv\n"
+    with Path("kuhn.csv").open(newline="") as file:
+        assert {line["game"] for line in csv.DictReader(file)} == {"KuhnPoker-v0"}
+
+
+def test_downloads() -> None:
+    run(*SMALL, "--out", "x")
+    done = arena("leaderboard", "x", "--download", "files")
+    names = ["ratings.csv", "ratings.json", "pairs.csv", "games.csv", "games.parquet"]
+    assert done.output.splitlines() == [f"wrote files/{name}" for name in names]
+    assert sorted(path.name for path in Path("files").iterdir()) == sorted(names)
+
+
+def test_standings_of_a_swiss_tournament_and_of_a_knockout() -> None:
+    agents = 'agents = ["random", "first", "scripted:nonsense", { spec = "first", name = "[red]second" }]\n'
+    Path("swiss.toml").write_text(f'games = ["TicTacToe"]\nblocks = 1\n{agents}[schedule]\nkind = "swiss"\n')
+    Path("cup.toml").write_text(f'games = ["TicTacToe"]\nblocks = 1\n{agents}[schedule]\nkind = "knockout"\n')
+    run("swiss.toml", "--out", "x")
+    swiss = arena("leaderboard", "x").output
+    start = swiss.splitlines().index("Swiss All games")
+    assert swiss.splitlines()[start + 1].split() == ["#", "agent", "points", "opponents'", "points", "byes"]
+    assert [line.split()[0] for line in swiss.splitlines()[start + 2 : start + 6]] == ["1", "2", "3", "4"]
+    assert "[red]second" in swiss
+    run("cup.toml", "--out", "y")
+    cup = arena("leaderboard", "y").output
+    assert "Knockout All games" in cup
+    first = next(line for line in cup.splitlines() if line.startswith("round 1: "))
+    assert first.count(" – ") == 2
+    assert first.count(" : ") == 2
+    assert "round 2: " in cup
+
+
+def test_seats_and_teams_are_told() -> None:
+    agents = [*PAIR, "--agent", "scripted:nonsense"]
+    run("--game", "LiarsDice?players=3", "--game", "SecretMafia", *agents, "--blocks", "2", "--out", "x")
+    shown = arena("leaderboard", "x").output
+    dice, mafia = shown.split("SecretMafia-v0 ")
+    assert ", seat 0 " in dice
+    assert ", seat 2 " in dice
+    assert "first  shared  behind" in dice
+    assert ", Mafia " in mafia.splitlines()[0]
+
+
+def test_ranks_chances_and_seats_as_they_are_shown() -> None:
+    assert _interval(ROW) == "3"
+    assert _interval(replace(ROW, low=2, high=4)) == "2–4"
+    assert _interval(replace(ROW, low=3, high=3)) == "3"
+    assert _chance(None) == "–"
+    seats = [Seat(f"seat {k}", 1, 0.5, 10.0 * k, 5.0) for k in range(4)]
+    assert _about(Section("Nim", 4, 1, truncated=1, dropped=2, sides=seats)) == "1 games, 1 truncated, 2 left out"
+    out = io.StringIO()
+    _print(Section("Nim", 4, 1, rows=[ROW], sides=seats), Console(file=out, width=120))
+    assert "Elo of seats: seat 0 0 ± 5, seat 1 +10 ± 5, seat 2 +20 ± 5, seat 3 +30 ± 5\n" in out.getvalue()
+    about = _about(Section("Golf", 1, 2, zero='the mean of "random"'))
+    assert about == '2 games, score 0: the mean of "random"'
 
 
 @pytest.mark.parametrize(
@@ -136,6 +212,15 @@ def test_leaderboard_as_a_page() -> None:
     [
         (["leaderboard", "none"], "none/results.db does not exist"),
         (["leaderboard", "x", "--game", "Chess"], "unknown game of this run 'Chess'. Allowed: TicTacToe-v0"),
+        (
+            ["leaderboard", "x", "--game", "TicTacToe", "--html", "pages"],
+            "--game: a site and downloads are of all games",
+        ),
+        (
+            ["leaderboard", "x", "--game", "TicTacToe", "--download", "x"],
+            "--game: a site and downloads are of all games",
+        ),
+        (["leaderboard", "x", "--csv", "none/x.csv"], "none/x.csv"),
         (["export", "none"], "none/results.db does not exist"),
         (["export", "x", "--game", "Chess"], "unknown game of this run 'Chess'"),
         (["export", "x", "--agent", "randm"], "unknown agent of this run 'randm'. Did you mean 'random'?"),
@@ -179,15 +264,17 @@ def test_the_demo() -> None:
     for part in (
         "48 of 48 games finished",
         "All two-player games",
+        "mean rank",
         "± 95 %",
-        "leaderboard.html",
-        "Next:  arena leaderboard",
+        "site/index.html",
+        "Next:  arena serve",
     ):
         assert part in done.stdout
     assert sorted(path.name for path in Path("runs/demo").iterdir()) == [
         "episodes.jsonl.zst",
         "leaderboard.html",
         "results.db",
+        "site",
         "tournament.toml",
     ]
     assert len(list(read("runs/demo/episodes.jsonl.zst"))) == 48
