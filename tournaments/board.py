@@ -81,6 +81,8 @@ class Row:
     """Games that were cut short and count."""
     group: int = 0
     """Agents of different groups never met, not even through others, and are not compared."""
+    shrunk: float | None = None
+    """Its Elo in this game as the fit over all games sees it: nearer to the overall one where few games tell."""
     mean_rank: float | None = None
     """Mean of its ranks in the single games, in the table over all games."""
     wasted: Conduct = _NONE
@@ -269,6 +271,8 @@ class Section:
     """What its seats are worth; []: it has one, or several games are told together."""
     zero: str = ""
     """What a normalised score of 0 is, where there are scores: `the mean of "random"`, "the least return"."""
+    spread: float | None = None
+    """Over all games: Elo points by which a rating in one game differs from the overall one, beyond chance."""
     dropped: int = 0
     """Truncated games that are left out, as the tournament declares."""
     voids: int = 0
@@ -297,7 +301,7 @@ class Board:
     agents: list[AgentTotals]
     sections: list[Section]
     overall: Section | None
-    """One fit of several games; None: there are fewer than two."""
+    """One fit of all rated games, each with the same weight; None: there are fewer than two."""
     finished: int
     planned: int
     voids: int

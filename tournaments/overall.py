@@ -2,12 +2,9 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from arena.tournaments.board import Section
 from arena.tournaments.conduct import Conduct
-from arena.tournaments.heat import met
-from arena.tournaments.ratings import Ratings, Results, rate
+from arena.tournaments.heat import Heat
 from arena.tournaments.readings import AgentCount, Latency
 from arena.tournaments.sections import Known, Told, rows
 
@@ -15,59 +12,50 @@ __all__ = ["counted", "together"]
 
 
 def together(made: list[Told], entries: list[int], known: Known) -> Section | None:
-    """One fit of all two-player games, beside each agent's mean rank in its games; None: under two have been played.
+    """One fit of all rated games, each with the same weight; None: under two are rated.
 
-    `entries`: the numbers of the sections' games in the store.
+    `entries`: the numbers of the sections' games in the store. Rows of single games are told their ratings as this fit
+    sees them (`Row.shrunk`).
     """
-    pairs = [(key, one) for key, one in zip(entries, made, strict=True) if one.counts is not None]
-    if len(pairs) < 2:
+    rated = [(key, one) for key, one in zip(entries, made, strict=True) if one.section.ratings is not None]
+    if len(rated) < 2:
         return None
-    results = _joined([one.results for _, one in pairs if one.results is not None])
-    sections = [one.section for _, one in pairs]
+    from arena.tournaments.ratings.overall import overall
+
+    sections = [one.section for _, one in rated]
+    tables = {section.label: section.ratings for section in sections if section.ratings is not None}
+    joint = overall(tables, anchors=known.tournament.anchors)
+    for section in sections:
+        shrunk = joint.games[section.label]
+        section.rows = [replace(row, shrunk=float(shrunk[row.agent])) for row in section.rows]
     whole = Section(
-        "All two-player games",
-        2,
+        "All games",
+        0,
         games=sum(section.games for section in sections),
         truncated=sum(section.truncated for section in sections),
         dropped=sum(section.dropped for section in sections),
         voids=sum(section.voids for section in sections),
         kind="overall",
+        spread=joint.spread,
     )
-    counts = [counted(known, agent, {key for key, _ in pairs}) for agent in range(len(known.names))]
-    _fill(whole, rate(results, anchors=known.tournament.anchors), counts, results, [one.section for one in made])
-    return whole
-
-
-def _fill(whole: Section, rated: Ratings, counts: list[AgentCount], results: Results, sections: list[Section]) -> None:
-    heat = met(len(counts), results.first, results.second, results.outcome, results.times)
-    whole.ratings, made = rated, rows(rated, counts)
-    whole.rows = [replace(row, mean_rank=_mean_rank(row.agent, sections)) for row in made]
-    whole.pairs = heat.cells([row.agent for row in whole.rows])
+    keys = {key for key, _ in rated}
+    counts = [counted(known, agent, keys) for agent in range(len(known.names))]
+    whole.ratings = joint.ratings
+    whole.rows = [replace(row, mean_rank=_mean_rank(row.agent, sections)) for row in rows(joint.ratings, counts)]
     whole.groups = len({row.group for row in whole.rows})
+    heat = Heat(len(known.names))
+    for _, one in rated:
+        if one.heat is not None:
+            heat.points += one.heat.points
+            heat.games += one.heat.games
+    whole.pairs = heat.cells([row.agent for row in whole.rows])
+    return whole
 
 
 def _mean_rank(agent: int, sections: list[Section]) -> float | None:
     """Of its ranks in single games, but those of groups that are not compared; None: there are none."""
     found = [row.rank for section in sections if section.groups == 1 and (row := section.of(agent)) is not None]
     return sum(found) / len(found) if found else None
-
-
-def _joined(every: list[Results]) -> Results:
-    """Results of several games as one."""
-    first, clusters = every[0], np.cumsum([0, *[int(one.cluster.max()) + 1 for one in every]])
-    games = np.cumsum([0, *[len(one.games) for one in every]])
-    ones = [np.ones(len(one.first)) for one in every]
-    return Results(
-        first.players,
-        tuple([name for one in every for name in one.games]),
-        np.concatenate([one.game + shift for one, shift in zip(every, games, strict=False)]),
-        np.concatenate([one.first for one in every]),
-        np.concatenate([one.second for one in every]),
-        np.concatenate([one.outcome for one in every]),
-        np.concatenate([one.cluster + shift for one, shift in zip(every, clusters, strict=False)]),
-        np.concatenate([some if one.weight is None else one.weight for one, some in zip(every, ones, strict=True)]),
-        np.concatenate([some if one.times is None else one.times for one, some in zip(every, ones, strict=True)]),
-    )
 
 
 def counted(known: Known, agent: int, entries: set[int]) -> AgentCount:

@@ -24,8 +24,9 @@ from arena.registry import make_game
 from arena.tournaments.board import Kind, Row, Seat, Section
 from arena.tournaments.config import GameEntry, Tournament
 from arena.tournaments.heat import Heat, matched, met, ranked_before
-from arena.tournaments.ratings import Ratings, Results, mean_returns, rate
+from arena.tournaments.ratings import Mean, Ratings, Results, mean_returns, rate
 from arena.tournaments.readings import AgentCount, Answers, EntryCount, PairCounts, RankedGames, Totals
+from arena.tournaments.scores import NO_SEATS, Scale, comparisons, scale
 from arena.tournaments.store import Store
 
 __all__ = ["Known", "Told", "kind_of", "ranks", "rows", "told"]
@@ -56,6 +57,8 @@ class Told(NamedTuple):
     """Of two-player games."""
     games: RankedGames | None = None
     """Of games of more seats."""
+    heat: Heat | None = None
+    """Where it is rated."""
 
 
 def kind_of(game: Game) -> Kind:
@@ -154,17 +157,17 @@ def _row(place: int, agent: int, name: str, value: float, half: float | None, co
     )
 
 
-def _rate(work: _Work, rated: Ratings, heat: Heat) -> None:
+def _rate(work: _Work, rated: Ratings, heat: Heat) -> Heat:
     section = work.section
     section.ratings, section.rows = rated, rows(rated, work.counts)
     section.pairs = heat.cells([row.agent for row in section.rows])
     section.groups = len({row.group for row in section.rows})
+    return heat
 
 
 def _pairs(work: _Work) -> Told:
     names, section = work.known.names, work.section
     counts = work.store.pairs(work.key)
-    heat = met(len(names), counts.first, counts.second, counts.outcome, counts.times)
     results = Results(
         names,
         (section.label,),
@@ -176,10 +179,11 @@ def _pairs(work: _Work) -> Told:
         counts.weight,
         counts.times,
     )
-    _rate(work, rate(results, anchors=work.known.tournament.anchors), heat)
+    found = met(len(names), counts.first, counts.second, counts.outcome, counts.times)
+    heat = _rate(work, rate(results, anchors=work.known.tournament.anchors), found)
     share = float((counts.times * np.array([1.0, 0.5, 0.0])[counts.outcome]).sum() / counts.times.sum())
     section.sides = _sides(section, {FIRST: (counts.games, share), SECOND: (counts.games, 1 - share)})
-    return Told(section, results, counts)
+    return Told(section, results, counts, heat=heat)
 
 
 def _sides(section: Section, seen: Mapping[str, tuple[int, float]]) -> list[Seat]:
@@ -215,10 +219,10 @@ def _ranked(work: _Work) -> Told:
     table = RankedTable(np.zeros(len(places), dtype=np.int64), games.agents, places, games.cluster)
     value = -places.astype(np.float64)
     rated = rate_ranked(RankedResults(names, (section.label,), (table,)), anchors=work.known.tournament.anchors)
-    _rate(work, rated, ranked_before(len(names), games.agents, value))
+    heat = _rate(work, rated, ranked_before(len(names), games.agents, value))
     shares = _before(value)
     section.sides = _sides(section, {f"seat {seat}": (len(value), share) for seat, share in enumerate(shares)})
-    return Told(section, games=games)
+    return Told(section, games=games, heat=heat)
 
 
 def _before(value: Floats) -> list[float]:
@@ -248,10 +252,10 @@ def _teams(work: _Work) -> Told:
     team = np.searchsorted(np.array(sides), games.teams)
     value = -np.take_along_axis(places, team, axis=1).astype(np.float64)
     rated = rate_teams(TeamResults(names, (section.label,), labels, (table,)), anchors=work.known.tournament.anchors)
-    _rate(work, rated, ranked_before(len(names), games.agents, value, games.teams))
+    heat = _rate(work, rated, ranked_before(len(names), games.agents, value, games.teams))
     shares = _before(-places.astype(np.float64))
     section.sides = _sides(section, {label: (len(places), share) for label, share in zip(labels, shares, strict=True)})
-    return Told(section, games=games)
+    return Told(section, games=games, heat=heat)
 
 
 def _earned(games: RankedGames, mine: NDArray[np.bool_]) -> Floats:
@@ -287,11 +291,11 @@ def _tasks(work: _Work) -> Told:
     zeros = np.zeros(len(items), dtype=np.int64)
     results = TaskResults(names, (section.label,), tuple(items.tolist()), zeros, answers.agent, task, value)
     rated = rate_tasks(results, anchors=work.known.tournament.anchors)
-    _rate(work, rated, matched(len(names), answers.agent, answers.seed, value))
+    heat = _rate(work, rated, matched(len(names), answers.agent, answers.seed, value))
     section.rows = [replace(row, mean=mean) for row, mean in _means(section, answers, len(names))]
     (label,) = section.ratings.seats[section.label] if section.ratings else ("",)
     section.sides = _sides(section, {label: (len(value), float(value.mean()))})
-    return Told(section)
+    return Told(section, heat=heat)
 
 
 def _means(section: Section, answers: Answers, agents: int) -> list[tuple[Row, float]]:
@@ -300,9 +304,30 @@ def _means(section: Section, answers: Answers, agents: int) -> list[tuple[Row, f
     return [(row, found.mean) for row in section.rows if (found := means[row.agent]) is not None]
 
 
-def _solo(work: _Work) -> Told:
-    _average(work, work.store.ranked(work.key))
-    return Told(work.section)
+def _scores(work: _Work) -> Told:
+    section, names, tournament = work.section, work.known.names, work.known.tournament
+    answers = work.store.answers(work.key)
+    means = mean_returns(len(names), answers.agent, answers.cluster, answers.value)
+    results = comparisons(names, section.label, answers)
+    heat = None
+    if len(results.outcome):
+        found = met(len(names), results.first, results.second, results.outcome)
+        heat = _rate(work, rate(results, prior=NO_SEATS, anchors=tournament.anchors), found)
+        section.rows = [replace(row, mean=mean) for row, mean in _means(section, answers, len(names))]
+    else:
+        _average(work, work.store.ranked(work.key))
+    shown = scale(work.game, tournament, names, means)
+    if shown is not None:
+        section.zero = shown.what
+        section.rows = [_scored(row, shown, means[row.agent]) for row in section.rows]
+    return Told(section, results if heat is not None else None, heat=heat)
+
+
+def _scored(row: Row, shown: Scale, mean: Mean | None) -> Row:
+    if mean is None:
+        return row
+    score, half = shown.of(mean)
+    return replace(row, score=score, score_half=half)
 
 
 _MAKERS: dict[Kind, Callable[[_Work], Told]] = {
@@ -310,5 +335,5 @@ _MAKERS: dict[Kind, Callable[[_Work], Told]] = {
     "ranked": _ranked,
     "teams": _teams,
     "tasks": _tasks,
-    "scores": _solo,
+    "scores": _scores,
 }

@@ -31,7 +31,7 @@ def test_leaderboard_in_the_terminal() -> None:
     run("--game", "TicTacToe", "--game", "KuhnPoker", "--game", "Arithmetic", *PAIR, "--blocks", "3", "--out", "x")
     done = arena("leaderboard", "x")
     assert done.exit_code == 0
-    for part in ("18 of 18 games finished", "All two-player games 12 games", "Elo", "± 95 %", "mean rank", "groups"):
+    for part in ("18 of 18 games finished", "All games 18 games", "Elo", "± 95 %", "mean rank", "groups"):
         assert part in done.output
     assert "first seat" in done.output
     assert "Arithmetic-v0 6 games, average task" in done.output
@@ -263,7 +263,7 @@ def test_the_demo() -> None:
     assert done.exit_code == 0
     for part in (
         "48 of 48 games finished",
-        "All two-player games",
+        "All games 48 games",
         "mean rank",
         "± 95 %",
         "site/index.html",

@@ -3,13 +3,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
+from arena.episode import Episode
 from arena.tournaments.board import Board, Pair
 from arena.tournaments.config import parse
 from arena.tournaments.ratings import OUTCOMES
 from arena.tournaments.report import board
 from arena.tournaments.runner import Aborted, run
 from arena.tournaments.store import Store
+from arena.tournaments.tables import SCHEMA
 from tests.tournaments.played import played
 from tests.tournaments.scanning import outcomes
 
@@ -59,19 +62,25 @@ def test_a_board_adds_up(tmp_path: Path) -> None:
     whole = shown.overall
     assert whole is not None
     assert whole.ratings is not None
-    assert whole.games == 72
-    assert whole.ratings.played.tolist() == [48, 48, 48]
-    for section in [*shown.sections[:2], whole]:
+    assert (whole.label, whole.kind, whole.games) == ("All games", "overall", 108)
+    assert [row.games for row in whole.rows] == [72, 72, 72]
+    assert [section.kind for section in shown.sections] == ["pairs", "pairs", "tasks", "ranked"]
+    for section in [*shown.sections, whole]:
         rated = section.ratings
         assert rated is not None
-        assert rated.wins.sum() == rated.losses.sum()
-        assert rated.wins.sum() + rated.draws.sum() // 2 == section.games
         for row in section.rows:
             k = row.agent
             assert (row.name, row.value, row.half) == (shown.agents[k].name, rated.elo[k], rated.half[k])
             assert (row.won, row.drawn, row.lost) == (rated.wins[k], rated.draws[k], rated.losses[k])
+            assert row.low <= row.rank <= row.high
             assert section.of(k) is row
+        assert sum(row.best or 0.0 for row in section.rows) == pytest.approx(1)
+    for section in shown.sections[:2]:
+        assert section.ratings is not None
+        assert section.ratings.wins.sum() + section.ratings.draws.sum() // 2 == section.games
         check_pairs(section.pairs, section.games)
+        assert [(seat.label, seat.games) for seat in section.sides] == [("first seat", 36), ("second seat", 36)]
+        assert section.sides[0].share + section.sides[1].share == pytest.approx(1)
 
 
 def check_pairs(pairs: list[list[Pair | None]], games: int) -> None:
@@ -100,11 +109,16 @@ def test_pairs_are_in_the_order_of_the_rows(tmp_path: Path) -> None:
     assert section.pairs == [[None, Pair(1.0, 12)], [Pair(0.0, 12), None]]
 
 
-def test_means_of_other_games(tmp_path: Path) -> None:
+def test_rankings_of_three(tmp_path: Path) -> None:
     (section,) = reported(tmp_path, games=["LiarsDice?players=3"], agents=["scripted:nonsense", "first"]).sections
     first, wrong = section.rows
     assert (first.name, wrong.name) == ("first", "scripted:nonsense")
     assert first.value > wrong.value
+    assert section.kind == "ranked"
+    assert [seat.label for seat in section.sides] == ["seat 0", "seat 1", "seat 2"]
+    assert all(seat.games == section.games and seat.elo is not None for seat in section.sides)
+    assert section.pairs[0][1] == Pair(1.0, section.pairs[0][1].games if section.pairs[0][1] else 0)
+    assert first.won + first.drawn + first.lost == first.games
     assert first.forfeits == 0
     assert wrong.forfeits > 0
     assert first.games + wrong.games == 3 * section.games
@@ -177,6 +191,145 @@ def test_an_aborted_run_is_a_board_too(tmp_path: Path) -> None:
     shown = read(tmp_path)
     assert 0 < shown.finished < shown.planned
     assert shown.voids > 0
+
+
+def test_the_table_over_all_games(tmp_path: Path) -> None:
+    assert reported(tmp_path / "one").overall is None, "one game is its own table"
+    shown = reported(tmp_path / "two", games=["TicTacToe", "KuhnPoker"])
+    whole = shown.overall
+    assert whole is not None
+    assert whole.spread is not None
+    for row in whole.rows:
+        ranks = [own.rank for section in shown.sections if (own := section.of(row.agent)) is not None]
+        assert row.mean_rank == pytest.approx(sum(ranks) / 2)
+        assert row.win_rate == pytest.approx((row.won + row.drawn / 2) / row.games)
+        for section in shown.sections:
+            own = section.of(row.agent)
+            assert own is not None
+            assert own.shrunk is not None
+    cell = whole.pairs[0][1]
+    assert cell is not None
+    assert cell.games == 24, "of both games"
+
+
+def test_teams_have_sides(tmp_path: Path) -> None:
+    (section,) = reported(tmp_path, games=["SecretMafia"], agents=["random", "first"], blocks=3).sections
+    assert (section.kind, section.rated) == ("teams", True)
+    assert "Mafia" in [side.label for side in section.sides]
+    town, mafia = section.sides
+    assert town.share + mafia.share == pytest.approx(1)
+    assert town.elo == pytest.approx(-(mafia.elo or 0.0))
+
+
+def test_tasks_are_rated_where_two_did_them(tmp_path: Path) -> None:
+    alone = reported(tmp_path / "alone", games=["Arithmetic"], agents=["first"]).sections[0]
+    assert (alone.kind, alone.rated, alone.rows[0].value) == ("tasks", False, 0.0)
+    section = reported(tmp_path / "two", games=["Arithmetic"], agents=["first", "random"], blocks=8).sections[0]
+    assert section.rated
+    assert [row.mean for row in section.rows] == [0.0, 0.0]
+    assert "none solved" in section.rows[0].flags
+    assert [side.label for side in section.sides] == ["average task"]
+    assert section.pairs[0][1] == Pair(0.5, 8)
+
+
+def test_agents_that_never_met_are_not_compared(tmp_path: Path) -> None:
+    tables = [["random", "first"], ["mcts?simulations=5", "scripted:nonsense"]]
+    asked = parse({**PLAIN, "agents": [*tables[0], *tables[1]], "schedule": {"kind": "list", "tables": tables}})
+    with Store.resume(tmp_path, asked) as store:
+        run(asked, store)
+    shown = read(tmp_path)
+    (section,) = shown.sections
+    assert section.groups == 2
+    assert [row.group for row in section.rows] == [0, 0, 1, 1]
+    assert [row.rank for row in section.rows] == [1, 2, 1, 2]
+    assert any("2 groups of agents never met" in note for note in shown.notes)
+    assert "separate group" in shown.marks
+    assert shown.planned == shown.finished == 24
+
+
+def test_anchors_hold_the_scale(tmp_path: Path) -> None:
+    shown = reported(tmp_path, anchors={"first": 1500.0})
+    (section,) = shown.sections
+    row = section.of(1)
+    assert row is not None
+    assert row.value == pytest.approx(1500)
+    assert row.half == pytest.approx(0, abs=1e-6)
+    assert "anchor" in row.flags
+    assert [agent.anchor for agent in shown.agents] == [None, 1500.0, None]
+
+
+def test_what_is_told_beside_the_ratings(tmp_path: Path) -> None:
+    folder = tmp_path
+    shown = reported(folder)
+    (section,) = shown.sections
+    told, history = section.beside, section.curve
+    assert told is not None
+    assert sum(told.nash.values()) == pytest.approx(1)
+    assert set(told.nash) == set(told.clones) == {0, 1, 2}
+    assert 0 <= told.cycle <= 1
+    assert history is not None
+    assert history.games[-1] == 36
+    assert history.games == sorted(history.games)
+    assert history.times == sorted(history.times)
+    assert all(len(line) == len(history.games) for line in history.elo.values())
+    with Store.open(folder) as store:
+        plain = board(store, whole=False)
+    assert (plain.sections[0].beside, plain.sections[0].curve) == (None, None)
+    assert [row.value for row in plain.sections[0].rows] == [row.value for row in section.rows]
+
+
+def test_who_they_are_and_how_to_play_it_again(tmp_path: Path) -> None:
+    shown = reported(tmp_path / "a run", seed=7)
+    assert [agent.spec for agent in shown.agents] == PLAIN["agents"]
+    assert shown.agents[2].identity.startswith("mcts?")
+    method = shown.method
+    assert method is not None
+    assert (method.seeds, method.schema) == ((7, 12), SCHEMA)
+    assert (method.schedule, method.stop) == ("round-robin", "")
+    assert method.ended == "36 of 36 games are finished"
+    assert method.command.endswith("a run/tournament.toml' --out '" + str(tmp_path / "a run") + "'-again")
+
+
+def test_what_void_attempts_took_is_told_apart(tmp_path: Path) -> None:
+    def void(number: int, episode: Episode) -> Episode:
+        return replace(episode, outcome="void", returns=None, reason="gone") if number < 2 else episode
+
+    played(tmp_path, void, games=["TicTacToe"], agents=["modelled", "first"], blocks=4, referee={"retries": 1})
+    shown = read(tmp_path)
+    row = shown.sections[0].of(0)
+    assert row is not None
+    assert row.voids == 2
+    assert row.wasted.calls > 0
+    assert row.wasted == shown.agents[0].wasted
+    wasted = row.wasted.prompt_tokens + row.wasted.completion_tokens
+    assert shown.spent.tokens == wasted + row.conduct.prompt_tokens + row.conduct.completion_tokens
+    note = f"Games that do not count (void, or left out) took {wasted:,} tokens and ${row.wasted.cost:,.2f}"
+    assert shown.notes[0].startswith(note)
+    assert row.tokens == pytest.approx((row.conduct.prompt_tokens + row.conduct.completion_tokens) / row.conduct.turns)
+    assert row.cost == row.conduct.cost > 0
+
+
+def test_pairs_that_no_number_tells(tmp_path: Path) -> None:
+    """Rock, paper, scissors: each beats one and loses to the other, whatever the seats."""
+    beats = {(0, 1), (1, 2), (2, 0)}
+
+    def circle(number: int, episode: Episode) -> Episode:
+        first, second = [names.index(seat.agent) for seat in episode.seats]
+        last = replace(episode.turns[-1], hash=f"{number:032x}")
+        won = (first, second) in beats
+        return replace(
+            episode, returns=(1.0, -1.0) if won else (-1.0, 1.0), turns=[*episode.turns[:-1], last], forfeits=()
+        )
+
+    names = ["random", "scripted:0|1|2", "first"]
+    played(tmp_path, circle, games=["TicTacToe"], agents=names, blocks=20)
+    shown = read(tmp_path)
+    told = shown.sections[0].beside
+    assert told is not None
+    assert told.circular
+    assert list(told.nash.values()) == pytest.approx([1 / 3] * 3, abs=0.02)
+    assert any("goes round in circles" in note for note in shown.notes)
+    assert any("the ratings do not fit 3 pairs" in note for note in shown.notes)
 
 
 def test_names() -> None:
