@@ -8,9 +8,9 @@ from arena.tournaments.history import History
 from arena.tournaments.integrity import key_of
 from arena.tournaments.schedules import Tie, bracket, standings
 from arena.tournaments.store import Store
-from arena.tournaments.terms import Knockout, Swiss
+from arena.tournaments.terms import Knockout, Stop, Swiss
 
-__all__ = ["past", "places"]
+__all__ = ["past", "places", "rule"]
 
 
 def past(store: Store) -> History:
@@ -31,6 +31,17 @@ def past(store: Store) -> History:
         for result in scanning.results(connection, store.database, 0, numbers)[0]:
             history.add(result)
     return history
+
+
+def rule(store: Store) -> str:
+    """The stopping rule that holds, or how far it is to the next one, in words; "": there is none."""
+    from arena.tournaments.stopping import Spent, Stopping
+
+    asked = store.tournament()
+    if asked.stop == Stop():
+        return ""
+    spent, rules = store.spent(), Stopping(asked)
+    return rules.reached(past(store), Spent(spent.games, spent.tokens, spent.dollars)) or rules.far
 
 
 def places(store: Store) -> list[Standings]:

@@ -13,7 +13,7 @@ from arena.tournaments.downloads import available
 from arena.tournaments.history import History
 from arena.tournaments.notes import notes
 from arena.tournaments.overall import counted, together
-from arena.tournaments.past import places
+from arena.tournaments.past import places, rule
 from arena.tournaments.schedules import most
 from arena.tournaments.sections import Known, Told, told
 from arena.tournaments.store import Store
@@ -58,7 +58,7 @@ def board(store: Store, *, whole: bool = True) -> Board:
         spent=store.spent(),
         downloads=available(store),
     )
-    shown.method = _method(shown)
+    shown.method = _method(shown, rule(store) if whole else "")
     shown.notes = notes(shown, [one.counts for one in made])
     return shown
 
@@ -133,12 +133,12 @@ def _curve(agents: int, ended: Floats, seated: Ints, points: Floats) -> Curve:
     return Curve(drawn.games.tolist(), drawn.times.tolist(), elo)
 
 
-def _method(shown: Board) -> Method:
+def _method(shown: Board, rule: str) -> Method:
     asked = shown.tournament
     return Method(
         schedule=_told(asked.schedule),
         stop=_limits(asked.stop),
-        ended=f"{shown.finished} of {shown.planned} games are finished",
+        ended=f"{shown.finished} of {shown.planned} games are finished{f'; {rule}' if rule else ''}",
         seeds=(asked.seed, shown.last_seed),
         schema=SCHEMA,
         command=_command(shown),

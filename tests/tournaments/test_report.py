@@ -290,6 +290,18 @@ def test_who_they_are_and_how_to_play_it_again(tmp_path: Path) -> None:
     assert method.command.endswith("a run/tournament.toml' --out '" + str(tmp_path / "a run") + "'-again")
 
 
+def test_the_stopping_rule_is_told(tmp_path: Path) -> None:
+    for most, said in ((10, "; budget: 36 of 10 games are spent"), (100, "")):
+        method = reported(tmp_path / str(most), stop={"games": most}).method
+        assert method is not None
+        assert method.stop == f"games {most}"
+        assert method.ended == f"36 of 36 games are finished{said}"
+    agents = ["first", {"spec": "first", "name": "twin"}]
+    method = reported(tmp_path / "sprt", agents=agents, stop={"sprt": {"elo1": 400}}, blocks=40).method
+    assert method is not None
+    assert "twin" in method.ended or "log likelihood ratio" in method.ended
+
+
 def test_what_void_attempts_took_is_told_apart(tmp_path: Path) -> None:
     def void(number: int, episode: Episode) -> Episode:
         return replace(episode, outcome="void", returns=None, reason="gone") if number < 2 else episode
