@@ -174,5 +174,7 @@ def _plain(value: object) -> str:
 
 def _command(shown: Board) -> str:
     """The command that plays the same tournament again."""
+    if str(shown.path).startswith("postgresql:"):  # its configuration stands on the page, in no folder that is known
+        return "arena tournament run tournament.toml --out again"
     folder = shown.path.parent
     return f"arena tournament run {shlex.quote(str(folder / 'tournament.toml'))} --out {shlex.quote(str(folder))}-again"

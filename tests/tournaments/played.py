@@ -13,8 +13,11 @@ from arena.tournaments.store import Store
 __all__ = ["played"]
 
 
-def played(folder: Path, change: Callable[[int, Episode], Episode] | None = None, **asked: Any) -> Tournament:
-    """Play all games of a tournament into a store, once; `change`: what to make of each episode, by its number."""
+def played(folder: str | Path, change: Callable[[int, Episode], Episode] | None = None, **asked: Any) -> Tournament:
+    """Play all games of a tournament into a store, once.
+
+    `folder`: or a URL. `change`: what to make of each episode, by its number.
+    """
     tournament = parse(asked)
     with Store.resume(folder, tournament) as store:
         for number, fixture in enumerate(fixtures(tournament)):

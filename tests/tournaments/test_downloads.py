@@ -28,6 +28,9 @@ from arena.tournaments.ratings import Results, rate
 from arena.tournaments.report import board
 from arena.tournaments.store import GameRow, Store
 from tests.tournaments.played import played
+from tests.tournaments.postgres import fresh, postgres
+
+__all__ = ["fresh", "postgres"]
 
 pa, pq = import_module("pyarrow"), import_module("pyarrow.parquet")  # they have no type stubs
 
@@ -233,3 +236,23 @@ def test_a_run_without_games(tmp_path: Path) -> None:
         paths = write(store, shown, tmp_path / "out")
     assert [len(rows([path.read_text()])) for path in paths if path.suffix == ".csv"] == [0, 0, 0]
     assert pq.read_table(tmp_path / "out/games.parquet").num_rows == 0
+
+
+def untimed(table: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Without what differs from run to run."""
+    return [{k: v for k, v in row.items() if k not in ("started", "ended", "p50", "p95")} for row in table]
+
+
+@pytest.mark.postgres
+def test_a_database_of_a_server(fresh: str, tmp_path: Path) -> None:
+    played(fresh, **SMALL)
+    played(tmp_path / "file", **SMALL)
+    with Store.open(fresh) as store, Store.open(tmp_path / "file") as file:
+        shown, plain = board(store), board(file)
+        write(store, shown, tmp_path / "out")
+        one, other = rows(games_csv(store)), rows(games_csv(file))
+    assert untimed(one) == untimed(other)
+    assert untimed(rows(ratings_csv(shown))) == untimed(rows(ratings_csv(plain)))
+    assert shown.method is not None
+    assert shown.method.command == "arena tournament run tournament.toml --out again"
+    assert pq.read_table(tmp_path / "out/games.parquet").num_rows == len(one)

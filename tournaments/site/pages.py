@@ -1,6 +1,5 @@
 """The pages of a board: overall, one for each game, method; or all of it as one."""
 
-import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -144,10 +143,7 @@ def _charts(section: Section, board: Board) -> list[Chart]:
 
 def command(board: Board) -> str:
     """The command that plays the same tournament again."""
-    if board.method is not None:
-        return board.method.command
-    folder = board.path.parent
-    return f"arena tournament run {shlex.quote(str(folder / 'tournament.toml'))} --out {shlex.quote(str(folder))}-again"
+    return "" if board.method is None else board.method.command
 
 
 def _toml(board: Board) -> str:
