@@ -234,3 +234,12 @@ def test_what_a_heat_map_holds_depends_on_what_is_compared() -> None:
     assert "Solved / not" in alone.text
     assert "What a seat is worth" not in alone.text
     assert not [address for address in alone.values("href") if "#a=" in address], "they never meet in a game"
+
+
+def test_many_notes_fold_and_few_do_not() -> None:
+    many, few = [f"note {number}" for number in range(3)], ["note 0"]
+    folded = Page(page(board(NAMES, notes=many)))
+    assert "3 notes to read before" in folded.text
+    assert "details" in folded.tags
+    assert "note 2" in folded.text
+    assert "notes to read before" not in Page(page(board(NAMES, notes=few))).text
