@@ -33,6 +33,7 @@ _RESIDUALS = 20
 _SIMULATED = 400_000  # pairs in all simulated tournaments together
 _FEW = 20  # clusters, below which their scatter is not estimated
 _ALIKE = 0.25  # least design effect: players who repeat themselves scatter not at all, which proves nothing
+_LEAST = 1e-12  # chance that is told from none; anchors may be a hundred thousand points apart
 _FREE = 0.02  # share of its variance that a pair must have beyond what the ratings took from it
 
 
@@ -160,7 +161,7 @@ def _pairs(cells: Cells, probability: Floats, elo: Floats, draw: Floats) -> _Pai
 def _score(pairs: _Pairs, seen: Floats) -> Floats:
     """What `a` scores against `b` without seats, of points seen, shape (..., pairs): above 0 and below 1."""
     score = pairs.neutral + (seen - pairs.expected) / (pairs.games + 1)
-    least = np.minimum(pairs.neutral, 1 - pairs.neutral) / (pairs.games + 1)
+    least = np.maximum(np.minimum(pairs.neutral, 1 - pairs.neutral) / (pairs.games + 1), _LEAST)
     return np.asarray(np.clip(score, least, 1 - least), dtype=np.float64)
 
 
@@ -281,7 +282,7 @@ def _residuals(pairs: _Pairs, design: float, covariance: Floats, most: int) -> t
     own = np.diag(covariance)
     known = own[pairs.a] + own[pairs.b] - 2 * covariance[pairs.a, pairs.b]
     free = 1 - pairs.variance * known
-    variance = design * pairs.variance * np.maximum(free, _FREE)
+    variance = design * np.maximum(pairs.variance, _LEAST) * np.maximum(free, _FREE)
     z = np.where(free > _FREE, (pairs.seen - pairs.expected) / np.sqrt(np.maximum(variance, 1e-300)), 0.0)
     return tuple(
         [

@@ -211,6 +211,19 @@ def test_whatever_was_played_all_numbers_are_numbers(name: str) -> None:
     assert max(abs(residual.z) for residual in seen.residuals) < 10
 
 
+@pytest.mark.filterwarnings("error")
+def test_anchors_that_no_result_can_bear_leave_numbers() -> None:
+    """A sure winner by its anchor who lost: every score stays between 0 and 1, and the surprise is finite."""
+    results = Results.of(duel("a", "b", 1, 1, 5))
+    ratings = rate(results, anchors={"a": 100_000.0, "b": -100_000.0})
+    seen = beside(results, ratings)
+    for column in (seen.nash, seen.skill, seen.lottery, seen.clones, np.array(seen.residuals)):
+        assert np.isfinite(column).all()
+    assert np.isfinite([seen.cycle, seen.cycle_noise]).all()
+    assert 0 <= seen.cycle <= 1
+    assert seen.nash == pytest.approx([1, 0])
+
+
 def test_two_players_surprise_nobody() -> None:
     """A pair that made the ratings alone cannot differ from them."""
     seen = told(duel("a", "b", 70, 10, 20))
