@@ -25,6 +25,7 @@ LINES = {
     "pairing": ("blocks, opening luck 400 Elo, beside single games", "adaptive, close field (sd 200), beside gauntlet"),
     "coverage": ("unbalanced seats", "tasks on a common set"),
     "ratings": ("10 players x 2,000 games: fit + intervals", "10 players x 2,000 games: 100 bootstraps"),
+    "store": ("pairs, totals, spent", "64 a transaction"),
     "startup": ("import arena", "arena --help", "python alone"),
 }
 

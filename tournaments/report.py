@@ -148,6 +148,7 @@ def _method(shown: Board, rule: str) -> Method:
 def _told(schedule: Schedule) -> str:
     """The kind of schedule, and what was asked of it.
 
+    >>> from arena.tournaments.terms import Swiss
     >>> _told(Swiss(rounds=5))
     'swiss (rounds 5)'
     """
