@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 from arena.tournaments.ratings.bootstrap import ENOUGH, root
 from arena.tournaments.ratings.davidson import Belief, Fit, square, times
 from arena.tournaments.ratings.newton import newton
+from arena.tournaments.ratings.sandwich import enlargement
 
 __all__ = ["Block", "bootstrap", "clustered", "fit"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-_LEAST = 0.1  # of 1 - leverage
 
 
 class Block(NamedTuple):
@@ -67,9 +66,8 @@ def bootstrap(fitted: Fit, blocks: Sequence[Block], held: Belief, replicates: in
     return np.asarray(np.cov(off, rowvar=False), dtype=np.float64)
 
 
-def clustered(fitted: Fit, blocks: Sequence[Block]) -> Floats:
-    """The sandwich estimator over clusters, as in `arena.tournaments.ratings.sandwich`: scores of clusters are enlarged
-    by their leverage."""
+def clustered(fitted: Fit, blocks: Sequence[Block], contrasts: Floats) -> Floats:
+    """The sandwich estimator over clusters, as in `arena.tournaments.ratings.sandwich`; `contrasts` as there."""
     from scipy.sparse import csr_matrix
 
     size, bread = len(fitted.parameters), fitted.inverse()
@@ -83,7 +81,7 @@ def clustered(fitted: Fit, blocks: Sequence[Block]) -> Floats:
         values.append(np.broadcast_to((off * block.weight[:, None])[:, :, None], shape).ravel())
         often[block.cluster] = block.times
         share += np.bincount(block.cluster, block.weight * _leverage(block, spread, bread), numbers)
-    scale = np.sqrt(often / np.maximum(1 - share, _LEAST))
+    scale = np.sqrt(often * enlargement(share, contrasts, often))
     places = np.concatenate(rows), np.concatenate(columns)
     scores = csr_matrix((np.concatenate(values) * scale[places[0]], places), shape=(numbers, size + 1))[:, :size]
     meat = (scores.T @ scores).toarray() + square(fitted.precision)

@@ -12,7 +12,7 @@ from arena.tournaments.ratings.components import components
 from arena.tournaments.ratings.davidson import Belief, Fit, Prior
 from arena.tournaments.ratings.intervals import Method, covariance
 from arena.tournaments.ratings.luce import Rankings, blocks, layout
-from arena.tournaments.ratings.verdict import Likelihood, Tally, about
+from arena.tournaments.ratings.verdict import Tally
 
 __all__ = ["Fitted", "checked", "column", "fit", "scored", "tally", "told"]
 
@@ -26,11 +26,6 @@ class Fitted(NamedTuple):
     fit: Fit
     covariance: Floats
     method: str
-    size: float
-
-    def likelihood(self, players: int) -> Likelihood:
-        """What the results say of strengths."""
-        return about(self.fit.parameters, self.fit.hessian, self.covariance, self.fit.precision[:players], self.size)
 
 
 def fit(
@@ -57,10 +52,10 @@ def fit(
         method,
         lambda: _clusters(players, rankings),
         fitted.inverse,
-        lambda: likelihood.clustered(fitted, choices),
+        lambda: likelihood.clustered(fitted, choices, _contrasts(players, rankings)),
         lambda: likelihood.bootstrap(fitted, choices, held, replicates),
     )
-    return Fitted(fitted, found, how, sum(float((ranking.weight * ranking.times).sum()) for ranking in rankings))
+    return Fitted(fitted, found, how)
 
 
 def tally(players: int, rankings: Sequence[Rankings]) -> Tally:
@@ -126,11 +121,32 @@ def told(players: int, rankings: Sequence[Rankings]) -> Floats:
 
 def _clusters(players: int, rankings: Sequence[Rankings]) -> Floats:
     """How many clusters every player has games in."""
-    numbers = 1 + max(int(ranking.cluster.max()) for ranking in rankings)
-    often, met = np.ones(numbers), []
+    often = np.ones(_numbers(rankings))
+    for ranking in rankings:
+        often[ranking.cluster] = ranking.times
+    player, cluster = _present(players, rankings)
+    return np.bincount(player, often[cluster], players + 1)[:players].astype(np.float64)
+
+
+def _contrasts(players: int, rankings: Sequence[Rankings]) -> Floats:
+    """Of every cluster, how many differences of strengths it tells of: of sides, and at most those of players."""
+    sides = np.zeros(_numbers(rankings))
+    for ranking in rankings:
+        sides += np.bincount(ranking.cluster, minlength=len(sides)) * (ranking.ranks.shape[1] - 1)
+    player, cluster = _present(players, rankings)
+    members = np.bincount(cluster[player < players], minlength=len(sides))
+    return np.maximum(np.minimum(sides, members - 1), 1.0)
+
+
+def _numbers(rankings: Sequence[Rankings]) -> int:
+    return 1 + max(int(ranking.cluster.max()) for ranking in rankings)
+
+
+def _present(players: int, rankings: Sequence[Rankings]) -> tuple[Ints, Ints]:
+    """Every player and every cluster he has games in, once; empty places are one more player."""
+    numbers, met = _numbers(rankings), []
     for ranking in rankings:
         members = np.where(ranking.members < 0, players, ranking.members)
         met.append((members * numbers + ranking.cluster[:, None, None]).ravel())
-        often[ranking.cluster] = ranking.times
-    both = np.unique(np.concatenate(met))
-    return np.bincount(both // numbers, often[both % numbers], players + 1)[:players].astype(np.float64)
+    player, cluster = np.divmod(np.unique(np.concatenate(met)), numbers)
+    return player, cluster

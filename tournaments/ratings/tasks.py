@@ -26,7 +26,7 @@ from arena.tournaments.ratings.flags import FEW_GAMES, Flags
 from arena.tournaments.ratings.intervals import covariance
 from arena.tournaments.ratings.pairs import Method, Ratings
 from arena.tournaments.ratings.rasch import Answers, TaskPrior, scores
-from arena.tournaments.ratings.verdict import Likelihood, Tally, about, groups, rated, worths
+from arena.tournaments.ratings.verdict import Tally, groups, rated, worths
 
 __all__ = ["FEW_COMMON", "Row", "TaskFit", "TaskPrior", "TaskResults", "fit_tasks", "rate_tasks"]
 
@@ -83,15 +83,10 @@ class TaskFit(NamedTuple):
     fit: Fit
     covariance: Floats
     method: str
-    size: float
     difficulty: Floats
     """Of each task, given its answers. Of a task that nobody met it is its family's mean."""
     deviation: Floats
     """Its standard deviation, strengths being known."""
-
-    def likelihood(self, players: int) -> Likelihood:
-        """What the results say of strengths."""
-        return about(self.fit.parameters, self.fit.hessian, self.covariance, self.fit.precision[:players], self.size)
 
 
 def rate_tasks(
@@ -148,7 +143,7 @@ def fit_tasks(
         lambda: _bootstrap(found.fit, answers, held, replicates),
     )
     task = which.ravel()
-    return TaskFit(found.fit, shown, how, float(tried.sum()), found.difficulty[task], found.deviation[task])
+    return TaskFit(found.fit, shown, how, found.difficulty[task], found.deviation[task])
 
 
 def _clustered(fitted: Fit, answers: Answers) -> Floats:

@@ -1,7 +1,6 @@
 """From a fitted model of whatever kind to a rating table: who can be compared, what there is to say, the Elo scale."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,40 +12,12 @@ from arena.tournaments.ratings.flags import Flags, flags
 from arena.tournaments.ratings.pairs import CENTER, Z95, Ratings, Seats
 from arena.tournaments.ratings.standing import standing
 
-__all__ = ["Likelihood", "Tally", "about", "flags", "groups", "offs", "rated", "worths"]
+__all__ = ["Tally", "flags", "groups", "offs", "rated", "worths"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Tally = tuple[Ints, Ints, Ints]
 """Wins, draws and losses of every player."""
-
-
-class Likelihood(NamedTuple):
-    """What one game's results say of strengths, near their best: the rest of the model fitted to them (profiled).
-
-    In natural units, log likelihood = linear . x - x . information . x / 2.
-    """
-
-    linear: Floats
-    information: Floats
-    covariance: Floats
-    """Of `linear`, shape (players, players): how results scatter."""
-    size: float
-    """Games."""
-
-
-def about(parameters: Floats, hessian: Floats, covariance: Floats, precision: Floats, size: float) -> Likelihood:
-    """The likelihood of the strengths, the first parameters, as many as there are `precision`s of their priors.
-
-    The rest is eliminated by the Schur complement; `covariance` is the estimate's.
-    """
-    n = len(precision)
-    rest = hessian[n:, n:]
-    posterior = hessian[:n, :n] - hessian[:n, n:] @ np.linalg.solve(rest, hessian[n:, :n]) if len(rest) else hessian
-    information = posterior - np.diag(precision)
-    mode = parameters[:n]
-    scatter = posterior @ covariance[:n, :n] @ posterior - np.diag(precision)
-    return Likelihood(information @ mode + precision * mode, information, scatter, size)
 
 
 def groups(scored: Floats) -> Ints:

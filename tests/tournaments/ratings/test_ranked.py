@@ -370,6 +370,8 @@ SEATS = np.array([90.0, 30.0, -30.0, -90.0])
 SCENARIOS: dict[str, dict[str, Any]] = {
     "plain": {"tables": 300, "seats": SEATS},
     "few games": {"tables": 30, "seats": SEATS},
+    "few games of all": {"tables": 12, "seats": np.zeros(8)},
+    "few seeds, seats rotated": {"tables": 10, "seats": SEATS, "rotations": 4},
     "luck of the seed, seats rotated": {"tables": 100, "seats": SEATS, "luck": 300, "rotations": 4},
     "many ties": {"tables": 300, "seats": SEATS, "step": 1.0},
 }

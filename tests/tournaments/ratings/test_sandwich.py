@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from arena.tournaments.ratings import Results, rate
-from arena.tournaments.ratings.davidson import fit
+from arena.tournaments.ratings import CENTER, Results, rate, t_quantile
+from arena.tournaments.ratings.davidson import ELO, Prior, fit
 from arena.tournaments.ratings.sandwich import Clusters, clustered
 from tests.tournaments.ratings.simulation import blocks, picked
 
@@ -24,6 +24,7 @@ def plainly(results: Results) -> Floats:
     scores: dict[int, Floats] = {}
     leverage: dict[int, float] = {}
     times: dict[int, float] = {}
+    met: dict[int, set[tuple[int, int]]] = {}
     for row, (game, first, second, outcome, cluster) in enumerate(zip(*results[2:7], strict=True)):
         basis = np.zeros((2, n + 2 * g))
         basis[0, [first, second, n + game]] = 1, -1, 1
@@ -37,7 +38,12 @@ def plainly(results: Results) -> Floats:
         scores[number] = scores.get(number, np.zeros(n + 2 * g)) + told * (features[outcome] - p @ features) @ basis
         leverage[number] = leverage.get(number, 0.0) + told * float(np.trace(bread @ basis.T @ spread @ basis))
         times[number] = 1.0 if results.times is None else results.times[row]
-    meat = sum(times[c] * np.outer(s, s) / max(1 - leverage[c], 0.1) for c, s in scores.items())
+        met.setdefault(number, set()).add((min(first, second), max(first, second)))
+    meat = np.zeros((n + 2 * g, n + 2 * g))
+    for c, s in scores.items():
+        differences = max(min(len({player for pair in met[c] for player in pair}) - 1, len(met[c])), 1)
+        wider = t_quantile(int(sum(times.values())) - 1) / 1.959963984540054 if differences > 1 else 1.0
+        meat += times[c] * np.outer(s, s) * wider**2 / max(1 - leverage[c] / differences, 0.1)
     found: Floats = bread @ (meat + np.diag(fitted.precision)) @ bread
     return found
 
@@ -119,3 +125,44 @@ def test_a_million_games_of_one_pair() -> None:
     assert np.isfinite(rated.elo).all()
     assert 0 < rated.half.max() < 1
     assert rated.played.tolist() == [1_000_000, 1_000_000]
+
+
+def compared(rng: np.random.Generator, strength: Floats, seeds: int) -> Results:
+    """All agents on the same seeds, each pair by who did better there."""
+    one, other = np.triu_indices(len(strength), 1)
+    scores = strength / ELO + rng.gumbel(size=(seeds, len(strength)))
+    outcome = np.where(scores[:, one] > scores[:, other], 0, 2).ravel()
+    names, number = tuple([f"p{k}" for k in range(len(strength))]), seeds * len(one)
+    game = np.zeros(number, dtype=np.int64)
+    columns = np.tile(one, seeds), np.tile(other, seeds), outcome, np.repeat(np.arange(seeds), len(one))
+    return Results(names, ("g",), game, *columns)
+
+
+def same_seeds(simulations: int, agents: int, seeds: int) -> tuple[float, float]:
+    """The share of true ratings inside their 95 % intervals, and the mean half width beside the ratings' scatter."""
+    inside, halves, off = [], [], []
+    for number in range(simulations):
+        rng = np.random.default_rng(number)
+        strength = rng.normal(0, 140, agents)
+        rated = rate(compared(rng, strength, seeds), prior=Prior(seat=1e-6))
+        gap = rated.elo - CENTER - (strength - strength.mean())
+        inside += (np.abs(gap) <= rated.half).tolist()
+        halves.append(float(rated.half.mean()))
+        off.append(gap)
+    return float(np.mean(inside)), float(np.mean(halves) / np.std(off) / 1.96)
+
+
+@pytest.mark.parametrize(("agents", "seeds"), [(12, 10), (20, 20)])
+def test_seeds_that_all_agents_met_give_intervals_of_the_right_width(agents: int, seeds: int) -> None:
+    """Each difference has its own part of a seed: held to be the whole seed's, intervals are three times as wide."""
+    inside, wide = same_seeds(12, agents, seeds)
+    assert inside > 0.88
+    assert 0.85 < wide < 1.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("agents", "seeds"), [(3, 12), (6, 10), (12, 10), (12, 40), (25, 20)])
+def test_intervals_of_agents_on_the_same_seeds_hold(agents: int, seeds: int, scale: int) -> None:
+    inside, wide = same_seeds(40 * scale, agents, seeds)
+    print(f"{agents} agents, {seeds} seeds: {inside:.3f}, width {wide:.2f}")
+    assert 0.92 < inside < 0.98
