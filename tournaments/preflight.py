@@ -5,6 +5,7 @@ from collections.abc import Callable
 import msgspec
 
 from arena.agent import Agent, AgentError
+from arena.asking import reason_of
 from arena.episode import Episode
 from arena.match import play
 from arena.registry import make_game
@@ -26,6 +27,8 @@ async def probe(
             await ready
     except (ValueError, AgentError) as error:
         raise Refused(f"agent {agent.name!r} cannot play {entry.label}: {error}") from error
+    except Exception as error:
+        raise Refused(f"agent {agent.name!r} cannot play {entry.label}: {reason_of(error)}") from error
     free = seats_of(entry)[1]
     seated: list[str | Agent] = ["random"] * len(free)
     acting = [p for p in first.to_act() if p in free]

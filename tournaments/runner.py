@@ -3,12 +3,13 @@
 import asyncio
 import inspect
 import sys
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack
 from itertools import product
 from typing import Any
 
 from arena.agent import Agent
+from arena.asking import reason_of
 from arena.episode import Episode
 from arena.match import play
 from arena.tournaments.budget import Budget
@@ -33,6 +34,7 @@ __all__ = ["Aborted", "Refused", "Stalled", "Tally", "run"]
 _JUDGED = 20  # attempts before the share of void ones means anything
 _GOODBYE = 2.0  # seconds for an agent to close, once the run is to end at once
 _LEASE = 60.0
+_LONGEST_LEASE = 1e8  # seconds: more than clocks of threads and databases take
 
 
 def run(
@@ -59,6 +61,8 @@ def run(
 
     A person (the agent `human`) plays one game at a time, is not asked beforehand, and stops the run by leaving.
     """
+    if not 0 < lease <= _LONGEST_LEASE:  # not a number, too
+        raise Refused(f"lease={lease}: allowed are seconds above 0, up to {_LONGEST_LEASE:.0f}")
     playing = _Run(tournament, store, redo_void, lease)
     try:
         with collected_rarely():
@@ -297,16 +301,22 @@ class _Run:
             self.main.cancel()
 
     async def _close(self, agent: Agent) -> None:
+        """Close it; one that fails to is told of once all are closed: it takes nothing from what was played."""
         with self.dog.doing(f"closing agent {agent.name!r}"):
-            closed = agent.close()
-            if not inspect.isawaitable(closed):
-                return
             try:
-                async with asyncio.timeout(_GOODBYE if self.hurry else None):
-                    await closed
-            except TimeoutError:
-                if not self.hurry:
-                    raise
+                if inspect.isawaitable(closed := agent.close()):
+                    await self._closed(closed)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the other agents are still to be closed
+                self.abort = self.abort or f"agent {agent.name!r} failed to close: {reason_of(error)}"
+
+    async def _closed(self, closed: Awaitable[None]) -> None:
+        """Wait until it is, not for long if the run is to end at once."""
+        try:
+            async with asyncio.timeout(_GOODBYE if self.hurry else None):
+                await closed
+        except TimeoutError:
+            if not self.hurry:
+                raise
 
     async def _tick(self, report: Callable[[Tally], None], seconds: float) -> None:
         while True:

@@ -56,6 +56,8 @@ def test_options_change_a_file() -> None:
         ("--endpoint 127.0.0.1:30000=8", "no agent asks 127.0.0.1:30000; endpoints of this tournament: none"),
         ("--store mysql://x", "store"),
         ("--lease 0", "--lease"),
+        ("--lease nan", "lease=nan: allowed are seconds above 0"),
+        ("--lease inf", "lease=inf: allowed are seconds above 0"),
     ],
 )
 def test_refusals(options: str, message: str) -> None:

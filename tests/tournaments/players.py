@@ -127,6 +127,25 @@ class Leaving(Counted):
         super().close()
 
 
+class Failing(Counted):
+    """Raises where it is told to: prepare or close."""
+
+    def __init__(self, where: str = "close") -> None:
+        super().__init__()
+        self.where = where
+
+    async def prepare(self, game: Game, referee: Referee) -> None:
+        await asyncio.sleep(0)
+        if self.where == "prepare":
+            raise ConnectionError("nobody is there")
+
+    async def close(self) -> None:  # type: ignore[override]  # a coroutine function gives an Awaitable[None]
+        await asyncio.sleep(0)
+        super().close()
+        if self.where == "close":
+            raise ConnectionError("the line is dead")
+
+
 class Remote(Agent):
     """Has the options of an agent that asks a server."""
 
@@ -185,7 +204,7 @@ class Modelled(Agent):
 
 
 _NAMES = (
-    "choosy", "counted", "dreamy", "flaky", "leaving", "modelled", "moody", "mortal", "remote", "slow", "stuck",
-    "suicidal", "watched",
+    "choosy", "counted", "dreamy", "failing", "flaky", "leaving", "modelled", "moody", "mortal", "remote", "slow",
+    "stuck", "suicidal", "watched",
 )  # fmt: skip
 PLAYERS = {name: f"tests.tournaments.players:{name.title()}" for name in _NAMES}

@@ -41,6 +41,13 @@ def test_preflight_passes_on_what_an_agent_says_beforehand(tmp_path: Path) -> No
     assert play(tmp_path, games=["TicTacToe"], agents=["choosy", "first"]).left == 0
 
 
+def test_preflight_tells_whatever_fails_beforehand(tmp_path: Path) -> None:
+    said = r"agent 'failing\?where=prepare' cannot play TicTacToe-v0: ConnectionError: nobody is there"
+    with pytest.raises(Refused, match=said):
+        play(tmp_path, agents=["failing?where=prepare", "first"])
+    assert rows(tmp_path) == []
+
+
 def test_a_store_is_opened_once_all_have_shown_that_they_can_play(tmp_path: Path) -> None:
     asked, wrong = parse(PLAIN), parse({**PLAIN, "agents": ["minimax", "first"]})
     with pytest.raises(Refused):

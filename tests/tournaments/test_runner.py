@@ -312,6 +312,14 @@ def test_what_another_run_has_finished_is_not_left(tmp_path: Path) -> None:
     assert len(rows(tmp_path)) == 12
 
 
+def test_an_agent_that_fails_to_close_is_told_and_takes_nothing_away(tmp_path: Path) -> None:
+    said = "agent 'failing' failed to close: ConnectionError: the line is dead"
+    with pytest.raises(Aborted, match=said):
+        play(tmp_path, agents=["counted", "failing", "leaving"])
+    assert Counted.open == 0, "the others are closed, and so is what it had open"
+    assert len(rows(tmp_path)) == 36
+
+
 def test_agents_are_closed_when_another_cannot_be_made(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="simulations and plies must be at least 1"):
         play(tmp_path, agents=["counted", "mcts?simulations=0"])
