@@ -67,6 +67,8 @@ def run(
     try:
         with collected_rarely():
             return asyncio.run(playing.play(report, tick))
+    except SystemExit as error:  # whose code would be told as this run's
+        raise Aborted(f"an agent, or what it uses, called exit({error.code!r})") from error
     except KeyboardInterrupt:
         if playing.stalled:
             raise Stalled(playing.stalled) from None

@@ -146,6 +146,15 @@ class Failing(Counted):
             raise ConnectionError("the line is dead")
 
 
+class Exiting(Agent):
+    """Calls exit in every game of an odd seed, after the first ply."""
+
+    def act(self, view: View) -> Reply:
+        if view.ply and view._seed % 2:
+            raise SystemExit(0)
+        return Reply((view.legal_actions or ("",))[0])
+
+
 class Remote(Agent):
     """Has the options of an agent that asks a server."""
 
@@ -204,7 +213,7 @@ class Modelled(Agent):
 
 
 _NAMES = (
-    "choosy", "counted", "dreamy", "failing", "flaky", "leaving", "modelled", "moody", "mortal", "remote", "slow",
-    "stuck", "suicidal", "watched",
+    "choosy", "counted", "dreamy", "exiting", "failing", "flaky", "leaving", "modelled", "moody", "mortal", "remote",
+    "slow", "stuck", "suicidal", "watched",
 )  # fmt: skip
 PLAYERS = {name: f"tests.tournaments.players:{name.title()}" for name in _NAMES}

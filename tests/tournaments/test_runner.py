@@ -320,6 +320,13 @@ def test_an_agent_that_fails_to_close_is_told_and_takes_nothing_away(tmp_path: P
     assert len(rows(tmp_path)) == 36
 
 
+def test_an_agent_that_calls_exit_does_not_end_the_run_in_silence(tmp_path: Path) -> None:
+    with pytest.raises(Aborted, match=r"called exit\(0\)"):
+        play(tmp_path, games=["TicTacToe"], agents=["exiting", "counted"], concurrency=1)
+    assert Counted.open == 0
+    assert len(rows(tmp_path)) == 2, "what was finished is kept"
+
+
 def test_agents_are_closed_when_another_cannot_be_made(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="simulations and plies must be at least 1"):
         play(tmp_path, agents=["counted", "mcts?simulations=0"])
