@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from arena.tournaments import tables
+from arena.tournaments import leases, tables
 from arena.tournaments.config import GameEntry, Tournament
 from arena.tournaments.database import Database, OldSchemaError, StoreError
 from arena.tournaments.migrations import MIGRATIONS
@@ -115,9 +115,12 @@ def agreed(connection: sa.Connection, new: Tournament) -> bool:
 
 
 def _check_players(connection: sa.Connection, path: str, new: Tournament) -> None:
-    """All that played must be there still, under their old names."""
+    """All that played must be there still, under their old names; while others play, all that they listed."""
     named = dict(zip(new.identities(), new.agents, strict=True))
-    for name, called in connection.execute(sa.select(tables.agents.c.identity, tables.agents.c.name)):
+    listed = sa.select(tables.agents.c.identity, tables.agents.c.name)
+    if not leases.living(connection):  # one that was refused before its first game binds nobody
+        listed = listed.where(tables.agents.c.id.in_(sa.select(tables.totals.c.agent)))
+    for name, called in connection.execute(listed):
         if name not in named:
             raise _other(path, f"agent {called!r} played in it")
         if named[name].name != called:

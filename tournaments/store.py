@@ -32,6 +32,7 @@ __all__ = ["GameRow", "Kept", "OldSchemaError", "Store", "StoreError", "results_
 
 T = TypeVar("T")
 
+_NEVER = " (never played, agent "
 _FILE = "results.db"
 _PAUSES = (0.1, 0.5, 2.0)  # seconds before a server that went away is asked again
 _WORKERS = 16  # sets of rows for totals: few, that readers have little to add up; several, that few writers wait
@@ -255,16 +256,30 @@ class Store(Reader):
         self._put("config", msgspec.json.encode(tournament).decode(), replace=True)
         self._put("versions", json_of(VERSIONS), replace=False)
         self._put("created", str(time.time()), replace=False)
-        for name, agent in zip(tournament.identities(), tournament.agents, strict=True):
-            self._agents.append(
-                self._number(tables.agents, {"identity": name}, {"name": agent.name, "spec": agent.spec})
-            )
+        self._seat(tournament)
         for entry in tournament.games:
             players, seats = seats_of(entry)
             facts = {"written": json_of(entry.options), "players": players, "seats": json_of(seats)}
             env, options = key_of(entry)
             self._entries.append(self._number(tables.entries, {"env": env, "options": options}, facts))
             self._seats.append(seats)
+
+    def _seat(self, tournament: Tournament) -> None:
+        """Number the agents. One that is listed no more has not played: its name says so, and is free for another."""
+        names = tournament.identities()
+        rows = self._connection.execute(sa.select(tables.agents.c.id, tables.agents.c.identity, tables.agents.c.name))
+        for number, identity, called in rows.all():
+            if identity not in names and _NEVER not in called:
+                self._call(number, f"{called}{_NEVER}{number})")
+        for name, agent in zip(names, tournament.agents, strict=True):
+            number = self._number(tables.agents, {"identity": name}, {"name": agent.name, "spec": agent.spec})
+            self._call(number, agent.name)
+            self._agents.append(number)
+
+    def _call(self, agent: int, name: str) -> None:
+        """The name of an agent that has not played, or had this one already."""
+        change = sa.update(tables.agents).where(tables.agents.c.id == agent, tables.agents.c.name != name)
+        self._connection.execute(change.values(name=name))
 
     def _forget(self, tournament: Tournament) -> None:
         """Take out what another tournament has left that finished no game; not what this one did."""

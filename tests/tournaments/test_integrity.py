@@ -1,11 +1,15 @@
 import re
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from arena.tournaments.config import parse
 from arena.tournaments.report import board
+from arena.tournaments.schedule import fixtures
 from arena.tournaments.store import Store, StoreError
+from tests.tournaments.played import played
 from tests.tournaments.test_store import filled, state
 
 
@@ -70,3 +74,32 @@ def test_what_is_damaged_is_not_played_on(table: str, tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(StoreError, match=r"results.db is damaged: "):
         Store.resume(tmp_path, asked)
+
+
+def test_an_agent_that_was_refused_before_its_first_game_binds_nobody(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"games": ["TicTacToe"], "agents": ["random", "first"], "blocks": 2}
+    played(tmp_path, **asked)
+    joined = parse({**asked, "agents": ["random", "first", {"spec": "scripted:1", "name": "new"}]})
+    Store.resume(tmp_path, joined).close()  # and then its preflight fails
+    other = parse({**asked, "agents": ["random", "first", {"spec": "scripted:2", "name": "new"}]})
+    for again in (parse(asked), other, joined, other):
+        with Store.resume(tmp_path, again) as store:
+            names = list(store.agents().values())
+            assert names.count("new") == len(again.agents) - 2
+            assert len(set(names)) == len(names)
+            assert {"random", "first"} <= set(names)
+            assert len(board(store).sections[0].rows) == 2
+    with pytest.raises(StoreError, match="agent 'first' played in it"):
+        Store.resume(tmp_path, parse({**asked, "agents": ["random", "scripted:1"]}))
+
+
+def test_who_is_listed_by_others_that_play_is_not_left_out(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"games": ["TicTacToe"], "agents": ["random", "first"], "blocks": 2}
+    played(tmp_path, **asked)
+    joined = parse({**asked, "agents": ["random", "first", "scripted:1"]})
+    with Store.resume(tmp_path, joined) as store:
+        assert store.claim(list(fixtures(joined)), "another", 60.0)
+        with pytest.raises(StoreError, match="agent 'scripted:1' played in it"):
+            Store.resume(tmp_path, parse(asked))
+        store.release("another")
+    Store.resume(tmp_path, parse(asked)).close()
