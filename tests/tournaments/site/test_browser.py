@@ -323,7 +323,7 @@ def test_a_served_page_follows_the_run(tmp_path: Path) -> None:
                 raise AssertionError("the page does not say that it is live")
             await asyncio.sleep(0.5)  # the server has looked once
             await asyncio.to_thread(lambda: played(tmp_path, games=["TicTacToe"], agents=["random", "first"], blocks=4))
-            for _ in range(400):
+            for _ in range(1200):
                 if "8 of 8 games finished" in await tab.text():
                     break
                 await asyncio.sleep(0.05)
