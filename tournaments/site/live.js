@@ -7,6 +7,7 @@
   const refresh = async () => {
     if (waiting) { again = true; return; }
     waiting = true;
+    let failed = false;
     try {
       const answer = await fetch(location.href.split("#")[0], { cache: "no-store" });
       if (answer.ok) {
@@ -17,9 +18,10 @@
         if (focus && document.getElementById(focus)) document.getElementById(focus).focus();
         show(source.readyState === EventSource.OPEN);
       }
-    } catch { /* the server is gone for a moment: the source connects again by itself */ }
+      failed = !answer.ok;
+    } catch { failed = true; /* the server is gone for a moment: the source connects again by itself */ }
     waiting = false;
-    if (again) { again = false; refresh(); }
+    if (again) { again = false; refresh(); } else if (failed) setTimeout(refresh, 1000);
   };
   source.addEventListener("change", refresh);
   source.addEventListener("open", () => show(true));

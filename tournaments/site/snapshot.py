@@ -4,6 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from math import inf
 from tempfile import SpooledTemporaryFile
 from typing import BinaryIO, TypeVar, cast
 
@@ -15,7 +16,7 @@ from arena.tournaments.site.games import games_page
 from arena.tournaments.site.listing import listed
 from arena.tournaments.site.pages import page, parts
 from arena.tournaments.site.replay import replay_page
-from arena.tournaments.store import Store, results_file
+from arena.tournaments.store import Store, StoreError, results_file
 
 __all__ = ["Missing", "Snapshot"]
 
@@ -24,6 +25,7 @@ T = TypeVar("T")
 _ID = 32  # hexadecimal digits of a game's id
 _LARGE = 8 << 20  # bytes of a download that are kept in memory
 _PAUSE = 3.0  # how many times as long as it takes to work a board out it is kept at least
+_AGAIN = (0.05, 0.2)  # seconds before a store that cannot be read is tried again
 _LONGEST = 10.0  # seconds that it is kept at least, whatever it took
 
 
@@ -63,8 +65,12 @@ class Snapshot:
                 version = self.version()
                 if self._board is None or version != self._version:
                     began = time.thread_time()  # what others on this machine do is no reason to wait longer
-                    self._board, self._version = self._read(report), version
-                    self._until = time.monotonic() + min(_PAUSE * (time.thread_time() - began), _LONGEST)
+                    self._until, pause = inf, 0.0  # whoever is told of a change meanwhile would be given an older board
+                    try:
+                        self._board, self._version = self._read(report), version
+                        pause = min(_PAUSE * (time.thread_time() - began), _LONGEST)
+                    finally:
+                        self._until = time.monotonic() + pause
             return self._board
 
     def page(self, key: str) -> str:
@@ -107,6 +113,12 @@ class Snapshot:
         return out
 
     def _read(self, look: Callable[[Store], T]) -> T:
+        for pause in _AGAIN:
+            try:
+                with Store.open(self.run) as store:
+                    return look(store)
+            except StoreError:  # a file that is just being written or put away is whole a moment later
+                time.sleep(pause)
         with Store.open(self.run) as store:
             return look(store)
 
