@@ -15,7 +15,7 @@ from random import Random
 
 MOST_PACKAGES = 30
 MOST_STEPS = 300
-EXTRAS = {"arena.adapters.sb3", "arena.tournaments.site.web"}  # modules that exist for an extra, which the clean environment has not
+EXTRAS = {"arena.adapters.sb3", "arena.tournaments.site.web"}  # they exist for an extra; a clean environment has none
 GOLDEN = Path(__file__).parent.parent / "tests" / "golden" / "episodes.jsonl.zst"
 
 

@@ -3,29 +3,16 @@
 import asyncio
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from arena.tournaments.config import parse
 from arena.tournaments.preflight import probe
-from arena.tournaments.runner import Refused, Tally, run
-from arena.tournaments.store import GameRow, Store
+from arena.tournaments.runner import Refused, run
+from arena.tournaments.store import Store
 from arena.workers import Workers
 from tests.tournaments.players import Counted, Flaky
-
-PLAIN: dict[str, Any] = {"games": ["TicTacToe", "KuhnPoker"], "agents": ["random", "first"], "blocks": 3}
-
-
-def play(folder: Path, **change: Any) -> Tally:
-    asked = parse({**PLAIN, **change})
-    with Store.resume(folder, asked) as store:
-        return run(asked, store)
-
-
-def rows(folder: Path) -> list[GameRow]:
-    with Store.open(folder) as store:
-        return store.games()
+from tests.tournaments.test_runner import PLAIN, play, rows
 
 
 def test_preflight_refuses_who_cannot_play(tmp_path: Path) -> None:

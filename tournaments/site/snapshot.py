@@ -10,6 +10,7 @@ from typing import BinaryIO, TypeVar, cast
 
 from arena.tournaments import downloads
 from arena.tournaments.board import Board
+from arena.tournaments.config import GameEntry
 from arena.tournaments.report import board as report
 from arena.tournaments.site.folder import offered
 from arena.tournaments.site.games import games_page
@@ -125,8 +126,6 @@ class Snapshot:
 
 def _number(labels: list[tuple[str, str]], env: str, options: dict[str, object]) -> int:
     """The section that a game belongs to, from 1; 0 where that is not clear."""
-    from arena.tournaments.config import GameEntry
-
     label = GameEntry(env, options).label
     exact = [number for number, (_, shown) in enumerate(labels, 1) if shown == label]
     same = [number for number, (game, _) in enumerate(labels, 1) if game == env]

@@ -174,3 +174,16 @@ def test_missing_names_are_said(folder: Path) -> None:
     for ask in (snapshot.page, snapshot.replay, snapshot.file):
         with pytest.raises(Missing, match="nonsense"):
             ask("nonsense")
+
+
+def test_nobody_is_told_of_a_change_while_a_board_is_worked_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = Snapshot(folder)
+    due: list[bool] = []
+
+    def work(store: Store) -> Board:
+        due.append(snapshot.due)
+        return board(store)
+
+    monkeypatch.setattr(looking, "report", work)
+    snapshot.board()
+    assert due == [False]
