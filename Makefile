@@ -19,7 +19,7 @@ ARGS ?=
 SB3 ?= $(if $(filter 3.11,$(MINOR)),1)
 
 BIN := $(VENV)/bin
-MARKERS := oracle slow browser postgres sglang
+MARKERS := oracle slow browser postgres sglang train
 UNMARKED := not ($(subst $() $(), or ,$(MARKERS)))
 PYTEST = $(BIN)/pytest -n $(JOBS)
 INSTALL = -m pip install --quiet --no-build-isolation --constraint tests/constraints.txt --editable
@@ -90,6 +90,9 @@ test-postgres: $(VENV)/.test ## the store on a PostgreSQL server
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || .ci/apt postgresql
 	$(PYTEST) -m postgres $(ARGS)
 
+test-train: $(VENV)/.train ## exports loaded by the real trainers; models that learn (needs torch)
+	$(PYTEST) -m train $(ARGS)
+
 # One server for all tests, and so one process: it takes 4 GB and both cores.
 test-sglang: export SGLANG_VENV := $(SGLANG_VENV)
 test-sglang: export SGLANG_MODEL := $(SGLANG_MODEL)
@@ -146,6 +149,10 @@ $(RATINGS_VENV)/.ratings: $(RATINGS_VENV)/.pip
 
 $(VENV)/.test: $(VENV)/.pip $(FRAME)
 	PYTHONWARNINGS=ignore $(@D)/bin/python $(INSTALL) "$(PROJECT)" --group test
+	@touch $@
+
+$(VENV)/.train: $(VENV)/.test $(FRAME)
+	PYTHONWARNINGS=ignore $(@D)/bin/python $(INSTALL) ".[sb3,train]" --group train
 	@touch $@
 
 $(VENV)/.lint $(VENV)/.docs $(VENV)/.oracles $(VENV)/.peers: $(VENV)/.%: $(VENV)/.test $(FRAME)

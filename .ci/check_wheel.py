@@ -68,13 +68,13 @@ def play(game_id: str) -> list[str]:
 def main() -> None:
     """Check everything; say what was checked."""
     installed, found = packages(), modules()
-    from arena import episode
+    from arena import episode, replaying
     from arena.registry import game_ids
 
     seen = {game_id: play(game_id) for game_id in game_ids()}
     golden = list(episode.read(GOLDEN))
     for played in golden:
-        episode.replay(played)
+        replaying.replay(played)
     digest = blake2b(repr(seen).encode(), digest_size=8).hexdigest()
     print(
         f"Python {platform.python_version()}: {len(installed)} packages, {len(found)} modules imported, "

@@ -11,11 +11,12 @@ from arena.version import __version__
 
 if TYPE_CHECKING:
     from arena.agent import Agent, Reply, View
-    from arena.episode import Episode, replay
+    from arena.episode import Episode
     from arena.game import Action, Event, Game, IllegalAction, LiveGame, Player, TurnGame
     from arena.match import play_sync as play
     from arena.referee import Referee
     from arena.registry import game_ids, make_agent, make_game, register, register_agent
+    from arena.replaying import replay
     from arena.task import Task
 
 __all__ = [
@@ -26,11 +27,12 @@ __all__ = [
 
 _HOMES = {
     "arena.agent": ("Agent", "Reply", "View"),
-    "arena.episode": ("Episode", "replay"),
+    "arena.episode": ("Episode",),
     "arena.game": ("Action", "Event", "Game", "IllegalAction", "LiveGame", "Player", "TurnGame"),
     "arena.match": ("play",),
     "arena.referee": ("Referee",),
     "arena.registry": ("game_ids", "make_agent", "make_game", "register", "register_agent"),
+    "arena.replaying": ("replay",),
     "arena.task": ("Task",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -17,6 +17,7 @@ from arena.game import Action, Event, Game, Player, replace
 from arena.text import clean
 
 if TYPE_CHECKING:
+    from arena.episode import Turn
     from arena.referee import Referee
 
 __all__ = [
@@ -209,6 +210,14 @@ class Agent(ABC):
     @abstractmethod
     def act(self, view: View) -> Reply | Awaitable[Reply]:
         """The answer of the seat `view.player`. An exception makes the episode void."""
+
+    def recall(self, views: Sequence[View], turn: "Turn") -> Awaitable[None] | None:
+        """Take up a turn that was played before, as if this agent had played it: an episode goes on from its middle.
+
+        `views`: one for each of the turn's attempts, with this episode's `memory`; nothing is to be done by an agent
+        that keeps no history of its own.
+        """
+        return None
 
     def prepare(self, game: Game, referee: "Referee") -> Awaitable[None] | None:
         """Show, before anything is played, that this game can be; `game` is a first position of it.

@@ -6,7 +6,8 @@ import time
 import pytest
 
 from arena.agent import Agent, AgentError, Reply, View
-from arena.episode import Episode, replay, validate
+from arena.episode import Episode, validate
+from arena.replaying import replay
 
 
 class Says(Agent):

@@ -7,10 +7,11 @@ import msgspec
 import pytest
 
 from arena.agent import Call
-from arena.episode import SCHEMA, Attempt, Episode, EpisodeError, Turn, Writer, link, read, replay, validate, write
+from arena.episode import SCHEMA, Attempt, Episode, EpisodeError, Turn, Writer, link, read, validate, write
 from arena.games.board.tictactoe import TicTacToe
 from arena.match import play_sync
 from arena.registry import GAMES, make_game
+from arena.replaying import replay
 
 
 def played(game: str = "LiarsDice-v0", seed: int = 3) -> Episode:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from arena.episode import Episode, read, replay
+from arena.episode import Episode, read
 from arena.registry import GAMES
+from arena.replaying import replay
 from tests.golden.make import FILE, golden
 
 EPISODES = list(read(FILE))

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from arena.agent import LEAST, Agent, AgentError, AgentInfo, Call, Reply, View
-from arena.episode import Episode, EpisodeError, read, replay, write
+from arena.episode import Episode, EpisodeError, read, write
 from arena.match import play_sync
 from arena.referee import Referee
 from arena.registry import GAMES, make_game
+from arena.replaying import replay
 from tests.players import Says, sane
 
 

@@ -6,11 +6,12 @@ from typing import Any
 from arena.agent import Call, Reply
 from arena.agents.llm import LLMAgent
 from arena.agents.prompting import Prompting
-from arena.episode import Episode, replay, validate
+from arena.episode import Episode, validate
 from arena.match import play
 from arena.model import Feature, Sampling
 from arena.referee import Referee
 from arena.registry import make_game
+from arena.replaying import replay
 from tests.agents.toy_model import ToyModel, decode, view
 
 MODES: dict[str, frozenset[Feature]] = {"tokens": ToyModel("").features, "messages": frozenset({"n"})}

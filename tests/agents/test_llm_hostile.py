@@ -16,10 +16,11 @@ from arena.adapters.models.sglang import SGLang
 from arena.agent import Agent
 from arena.agents.llm import LLMAgent
 from arena.agents.prompting import Prompting
-from arena.episode import Attempt, Episode, read, replay, validate, write
+from arena.episode import Attempt, Episode, read, validate, write
 from arena.match import play
 from arena.model import Sampling
 from arena.referee import Referee
+from arena.replaying import replay
 from tests.fakes import native, tokenizer
 from tests.fakes.engine import Asked
 from tests.fakes.server import FakeSGLang

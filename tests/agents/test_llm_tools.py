@@ -9,11 +9,12 @@ import pytest
 from arena.agents.conversation import REWRITTEN
 from arena.agents.llm import LLMAgent
 from arena.agents.prompting import Prompter, Prompting
-from arena.episode import Episode, prompts, replay, validate
+from arena.episode import Episode, prompts, validate
 from arena.match import play
 from arena.model import Completion, Feature, ModelError, Sampling
 from arena.referee import Referee
 from arena.registry import make_game
+from arena.replaying import replay
 from arena.tools.codec import CODECS, Call
 from arena.tools.task import ToolTask
 from tests.agents.toy_model import ToyModel, decode, view

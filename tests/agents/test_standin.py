@@ -8,9 +8,10 @@ import pytest
 import arena
 from arena.agents.prompting import Decode, Prompting, Style
 from arena.agents.standin import StandIn
-from arena.episode import Episode, replay, validate
+from arena.episode import Episode, validate
 from arena.model import Sampling
 from arena.registry import GAMES, make_game
+from arena.replaying import replay
 
 SHORT = Sampling(max_tokens=64)
 

@@ -9,8 +9,9 @@ from rich.console import Console
 
 from arena.cli.demo import DEMO
 from arena.cli.leaderboard import _about, _chance, _interval, _number, _print, print_board
-from arena.episode import read, replay
+from arena.episode import read
 from arena.registry import AGENTS
+from arena.replaying import replay
 from arena.tournaments.board import Row, Seat, Section
 from arena.tournaments.conduct import Conduct, percent
 from arena.tournaments.report import board

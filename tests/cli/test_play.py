@@ -17,9 +17,10 @@ from arena.agent import Agent, AgentInfo, Reply, View
 from arena.cli.main import cli
 from arena.cli.options import games_named, parse_options
 from arena.cli.play import _Announced
-from arena.episode import read, replay
+from arena.episode import read
 from arena.referee import Reading, Referee
 from arena.registry import AGENTS, make_agent, make_game
+from arena.replaying import replay
 from tests.cli.test_people import read_until
 from tests.fakes.engine import plain
 from tests.fakes.server import FakeSGLang

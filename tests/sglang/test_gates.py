@@ -13,9 +13,10 @@ from arena.adapters.models.transport import Settings
 from arena.agent import Call
 from arena.agents.llm import LLMAgent
 from arena.agents.prompting import Prompting
-from arena.episode import Episode, prompts, replay, validate
+from arena.episode import Episode, prompts, validate
 from arena.match import play
 from arena.model import Completion, Message, Request, Sampling
+from arena.replaying import replay
 from tests.sglang.recipe import Recipe
 from tests.sglang.server import Endpoint, Router, Server
 

@@ -9,10 +9,10 @@ from typing import Any, Literal, TypeVar
 
 import pytest
 
-from arena.episode import replay
 from arena.game import Event, IllegalAction
 from arena.match import play_sync
 from arena.registry import options_of
+from arena.replaying import replay
 from arena.testing import check_game
 from arena.text import transcript
 from arena.tools.codec import CODECS, Call

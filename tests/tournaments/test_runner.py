@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from arena.episode import Episode, replay, validate
+from arena.episode import Episode, validate
+from arena.replaying import replay
 from arena.tournaments.config import parse
 from arena.tournaments.recorder import Recorder
 from arena.tournaments.report import board

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from arena.episode import Episode, replay
+from arena.episode import Episode
 from arena.match import play_sync
+from arena.replaying import replay
 from arena.tournaments import sqlite, tables
 from arena.tournaments import store as store_module
 from arena.tournaments.config import Tournament, parse

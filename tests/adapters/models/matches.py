@@ -6,10 +6,11 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from arena.agent import Agent, Call
-from arena.episode import Episode, replay, validate
+from arena.episode import Episode, validate
 from arena.match import play
 from arena.referee import Referee
 from arena.registry import make_game
+from arena.replaying import replay
 from tests.fakes.engine import Asked
 from tests.fakes.server import FakeSGLang
 

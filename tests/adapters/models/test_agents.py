@@ -14,11 +14,12 @@ from arena.adapters.models.settings import Settings
 from arena.agent import Agent, AgentError, Reply
 from arena.agents.prompting import Prompting
 from arena.cli.catalogue import meanings
-from arena.episode import Episode, prompts, replay, validate
+from arena.episode import Episode, prompts, validate
 from arena.match import play
 from arena.model import Sampling
 from arena.referee import Referee
 from arena.registry import agent_call, load_agent, make_agent, make_game
+from arena.replaying import replay
 from arena.text import quote
 from arena.tools.codec import CODECS
 from arena.tools.codec import Call as ToolCall

@@ -1,0 +1,45 @@
+"""Format: a view of episodes as the rows of one consumer. Everything else about an export is the pipeline's."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from arena.adapters.datasets.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Format", "Row", "Unit"]
+
+Row = dict[str, Any]
+Unit = Literal["seat", "episode", "group"]
+"""What a format makes rows of: one trajectory; those of one episode (the seats that pass the filters); those of one
+group (`Trajectory.group_id`)."""
+
+
+class Format(ABC):
+    """One consumer's shape. Objects hold the options of one export and nothing of what was exported.
+
+    Options are keyword arguments of `__init__`, JSON values with defaults, described in the class's docstring under
+    "Options:" as agents' are; `arena export --format 'name?key=value'` sets them.
+    """
+
+    name: ClassVar[str]
+    consumer: ClassVar[str]
+    """Whom it is for, with the version that was read or loaded, such as "TRL 1.16 SFTTrainer"."""
+    checked: ClassVar[str]
+    """How it is tested: "loaded with trl 1.16.0", or "field list of verl 0.9.1's agent_loop.py"."""
+    unit: ClassVar[Unit] = "seat"
+    files: ClassVar[tuple[str, ...]] = ("parquet", "jsonl")
+    """What it can be written as, the default first: parquet (zstd), jsonl, or a name of the consumer's own."""
+
+    @abstractmethod
+    def rows(self, unit: Sequence[Trajectory]) -> Iterator[Row]:
+        """The rows of one unit, none or many; values are JSON's. A seat comes as a sequence of one.
+
+        Raises `arena.adapters.datasets.tokens.Lacking` where the record has not what the format needs.
+        """
+
+    def schema(self) -> "pa.Schema | None":
+        """The columns of its parquet files; None: it has none (`files` does not name parquet)."""
+        return None

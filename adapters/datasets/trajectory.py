@@ -1,0 +1,107 @@
+"""Trajectory: one seat of one episode, which is what most trainers call a sample."""
+
+from functools import cached_property
+from hashlib import blake2b
+
+import msgspec
+
+from arena.agent import AgentInfo, Call
+from arena.episode import Attempt, Episode, Seat, Turn
+from arena.game import Player
+
+__all__ = ["Trajectory", "digest"]
+
+
+def digest(*parts: object) -> str:
+    """16 hexadecimal digits that stand for these values (blake2b of their JSON, keys sorted)."""
+    return blake2b(msgspec.json.encode(parts, order="deterministic"), digest_size=8).hexdigest()
+
+
+class Trajectory(msgspec.Struct, frozen=True, dict=True):
+    """What one seat saw, said and earned. `dict`: what is worked out from it is kept."""
+
+    episode: Episode
+    player: Player
+    advantage: float | None = None
+    """By the choice of the export (`arena.rollouts.advantages`); None: none was asked for."""
+
+    @property
+    def id(self) -> str:
+        """Of the episode and the seat."""
+        return f"{self.episode.id}-{self.player}"
+
+    @property
+    def seat(self) -> Seat:
+        """Who sat there."""
+        return self.episode.seats[self.player]
+
+    @property
+    def agent(self) -> str:
+        """The agent's name."""
+        return self.seat.agent
+
+    @property
+    def policy(self) -> AgentInfo:
+        """What the record says of the policy."""
+        return self.seat.policy
+
+    @property
+    def role(self) -> str:
+        """The seat's role in the game; the seat's number ("seat 0") where the game names none."""
+        return self.seat.role or f"seat {self.player}"
+
+    @property
+    def opponents(self) -> tuple[str, ...]:
+        """The names of the others, in the order of their seats."""
+        return tuple([seat.agent for at, seat in enumerate(self.episode.seats) if at != self.player])
+
+    @cached_property
+    def turns(self) -> tuple[Turn, ...]:
+        """The seat's turns, in order."""
+        return tuple([turn for turn in self.episode.turns if turn.seat == self.player])
+
+    @property
+    def attempts(self) -> tuple[tuple[Turn, Attempt], ...]:
+        """Every reply of the seat, with its turn."""
+        return tuple([(turn, attempt) for turn in self.turns for attempt in turn.attempts])
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """Every call of the seat, in order."""
+        return tuple([call for _, attempt in self.attempts for call in attempt.calls])
+
+    @property
+    def reward(self) -> float:
+        """The seat's return. Raises ValueError for a void episode, which earns nothing."""
+        if self.episode.returns is None:
+            raise ValueError(f"episode {self.episode.id} is void: it has no returns")
+        return self.episode.returns[self.player]
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the episode was cut before its end."""
+        return self.episode.outcome == "truncated"
+
+    @property
+    def forfeited(self) -> bool:
+        """Whether the seat forfeited."""
+        return self.player in self.episode.forfeits
+
+    @property
+    def legal(self) -> bool:
+        """Whether every reply of the seat was a legal action."""
+        return all(attempt.verdict == "legal" for _, attempt in self.attempts) and not self.forfeited
+
+    @cached_property
+    def task_id(self) -> str:
+        """Of the game, its options and the seed: the same first position."""
+        return digest(self.episode.env, self.episode.options, self.episode.seed)
+
+    @cached_property
+    def group_id(self) -> str:
+        """Of samples that may be compared: the same task, role and seat, the same agents all around.
+
+        An episode that was played on from another's middle is grouped with those that were played on from there.
+        """
+        names, fork = [seat.agent for seat in self.episode.seats], (self.episode.parent, self.episode.fork)
+        return digest(self.task_id, self.player, self.role, names, *(fork if self.episode.parent else ()))
