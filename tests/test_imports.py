@@ -12,7 +12,7 @@ import pytest
 from tests.repository import ROOMS, ROOT, module_name, sources
 
 RULES_MAY_SEE = {"arena.game", "arena.chance", "arena.task", "arena.text"}
-ROOM_MAY_SEE = {"adapters": {"agents"}, "agents": {"tools"}, "tournaments": set[str]()}
+ROOM_MAY_SEE = {"adapters": {"agents", "tools"}, "agents": {"tools"}, "tournaments": set[str]()}
 EXTRA = {  # heavy packages, and the modules (by their last name) that exist for them
     "fastapi": {"web"},
     "open_spiel": {"openspiel"},
@@ -82,6 +82,7 @@ def allowed(importer: str, imported: str) -> bool:
         ("arena.agents.llm", "arena.tools.codec", True),
         ("arena.agents.llm", "arena.adapters.models.sglang", False),
         ("arena.adapters.sb3", "arena.agents.simple", True),
+        ("arena.adapters.datasets.chat", "arena.tools.codec", True),
         ("arena.adapters.sb3", "arena.tournaments.store", False),
         ("arena.tournaments.runner", "arena.match", True),
         ("arena.tournaments.runner", "arena.agents.simple", False),
