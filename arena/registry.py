@@ -29,6 +29,7 @@ __all__ = [
     "agent_call",
     "agent_names",
     "canonical",
+    "check_type",
     "frozen",
     "game_ids",
     "id_of",
@@ -37,6 +38,7 @@ __all__ = [
     "make_agent",
     "make_game",
     "options_of",
+    "parameters",
     "parse_value",
     "register",
     "register_agent",
@@ -230,13 +232,14 @@ def _add(table: dict[str, str], kind: str, name: str, target: str) -> None:
 @cache
 def options_of(game: type[Game]) -> dict[str, inspect.Parameter]:
     """The options of a game: what its `initial` takes after the generator, by name."""
-    return _parameters(game.initial, skip=1)
+    return parameters(game.initial, skip=1)
 
 
-def _parameters(function: Callable[..., Any], skip: int = 0) -> dict[str, inspect.Parameter]:
+def parameters(function: Callable[..., Any], skip: int = 0) -> dict[str, inspect.Parameter]:
+    """What a function takes by name, but for the first `skip`."""
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    parameters = list(inspect.signature(function).parameters.values())[skip:]
-    return {p.name: p for p in parameters if p.kind in named}
+    taken = list(inspect.signature(function).parameters.values())[skip:]
+    return {p.name: p for p in taken if p.kind in named}
 
 
 def frozen(value: Any) -> Any:
@@ -255,11 +258,11 @@ def make_game(game: str | type[Game], seed: int | Random = 0, options: Mapping[s
     for key, value in given.items():
         if key not in allowed:
             raise unknown(f"option of {cls.__name__}", key, allowed)
-        _check_type(f"option {key} of {cls.__name__}", value, allowed[key])
+        check_type(f"option {key} of {cls.__name__}", value, allowed[key])
     return cls.initial(seed if isinstance(seed, Random) else Random(seed), **given)
 
 
-def _check_type(what: str, value: Any, parameter: inspect.Parameter) -> None:
+def check_type(what: str, value: Any, parameter: inspect.Parameter) -> None:
     """Raise ValueError unless the value is of a type that annotation or default names; numbers are finite."""
     kinds = _kinds(parameter)
     number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -315,7 +318,7 @@ def agent_call(spec: str) -> tuple[type[Agent], dict[str, Any]]:
     parsed = AgentSpec.parse(spec)
     cls = load_agent(parsed.name)
     options = dict(parsed.options)
-    allowed = _parameters(cls)
+    allowed = parameters(cls)
     if parsed.target:
         if "target" not in allowed:
             raise ValueError(f"agent {parsed.name!r} takes no target (got {parsed.target!r})")
@@ -323,7 +326,7 @@ def agent_call(spec: str) -> tuple[type[Agent], dict[str, Any]]:
     for key, value in options.items():
         if key not in allowed or key == "name":
             raise unknown(f"option of agent {parsed.name}", key, allowed.keys() - {"name", "target"})
-        _check_type(f"option {key} of agent {parsed.name}", value, allowed[key])
+        check_type(f"option {key} of agent {parsed.name}", value, allowed[key])
     for key, parameter in allowed.items():
         if parameter.default is inspect.Parameter.empty and key not in options:
             form = f"{parsed.name}:{key.upper()}" if key == "target" else f"{parsed.name}?{key}=..."
