@@ -10,8 +10,9 @@ from arena.agent import Agent, AgentError, AgentInfo, Call, Reply, View
 from arena.agents.conversation import Bridges, Conversation
 from arena.agents.decoding import CUT, alternatives, choose, log_share, majority, unfit
 from arena.agents.preflight import Known, answer_room, check, check_features, check_room, check_sampling
-from arena.agents.prompting import Prompter, Prompting, is_open
+from arena.agents.prompting import Prompter, Prompting
 from arena.agents.said import Said, read
+from arena.agents.telling import tell
 from arena.game import Action, Game
 from arena.model import (
     Completion,
@@ -66,7 +67,7 @@ class LLMAgent(Agent):
         seat: Conversation | None = view.memory.get("llm")
         if seat is None:
             seat = view.memory["llm"] = Conversation(known.bridges)
-        self._tell(view, seat)
+        tell(self._prompter, view, seat)
         while True:
             prompt = await seat.prompt(self.model, self._tools(view))
             try:
@@ -140,35 +141,6 @@ class LLMAgent(Agent):
 
     def _tools(self, view: View) -> tuple[dict[str, Any], ...]:
         return self._prompter.schemas(view.game) if self._prompter.codec is not None else ()
-
-    def _tell(self, view: View, seat: Conversation) -> None:
-        """Add to the conversation what this turn, or this further try of it, has to tell."""
-        options = self.prompting
-        if view.note and seat.ply == view.ply:
-            note = self._prompter.note(view)
-            seat.say([Message("tool", note, tool_call_id=call) for call in seat.calls] or [Message("user", note)])
-            return
-        opened = is_open(view)
-        if not seat.messages:
-            seat.system_open = seat.open = opened
-            seat.restart(self._prompter.system(view))
-        elif options.style == "snapshot":
-            seat.restart(seat.messages[0].content)
-        changed = opened != seat.open or opened != seat.system_open
-        seat.open, seat.ply = opened, view.ply
-        keep = options.window if options.style == "window" else None
-        seat.begin(self._news(view, seat, changed=changed), keep)
-
-    def _news(self, view: View, seat: Conversation, *, changed: bool) -> list[Message]:
-        """A user's message, or one for each tool call that waits for its result; the last has the position too."""
-        calls = seat.calls
-        if not calls or self.prompting.style == "snapshot":
-            return [Message("user", self._prompter.turn(view, changed=changed))]
-        events = self._prompter.events(view)
-        results = events[: len(calls) - 1]
-        results += ["Not made."] * (len(calls) - 1 - len(results))
-        results.append(self._prompter.told(view, events[len(calls) - 1 :], changed=changed))
-        return [Message("tool", text, tool_call_id=call) for text, call in zip(results, calls, strict=True)]
 
     def _check_room(self, known: Known, prompt: tuple[int, ...]) -> None:
         context, wanted = known.info.context, self._wanted
