@@ -5,6 +5,7 @@ later block can `import nim`, as the reader would. Other Python blocks are execu
 """
 
 import contextlib
+import importlib
 import os
 import re
 import sys
@@ -19,6 +20,11 @@ from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 from xdist.scheduler import LoadScopeScheduling
 
 import arena.registry
+
+# Some packages (cint, which openpipe-art brings) install a folder `tests` of their own: here it is ours.
+sys.path.insert(0, str(Path(__file__).parent))
+importlib.import_module("tests")
+del sys.path[0]
 
 FILE = re.compile(r"# (\w+\.(?:py|toml))\n")
 
