@@ -70,7 +70,10 @@ class Format(ABC):
         """
 
     def schema(self) -> "pa.Schema | None":
-        """The columns of its parquet files; None: it has none (`files` does not name parquet)."""
+        """The columns of its parquet files; None: it has none (`files` does not name parquet).
+
+        A field of type `pa.json_()` takes any JSON value (`arena.adapters.datasets.tables`).
+        """
         return None
 
     def writer(self, kind: str, folder: Path) -> Rows:
