@@ -5,13 +5,20 @@ does not (the template writes history anew, a snapshot style, exchanges that wer
 Nothing is tokenized again and nothing is filled in: what is not on record is `Lacking`.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from itertools import islice
+from typing import Literal, NamedTuple
 
 from arena.adapters.datasets.trajectory import Trajectory
-from arena.agent import Call
+from arena.agent import LEAST, Call
 from arena.episode import Attempt, Turn, prompts
 
-__all__ = ["Lacking", "Segment", "Span", "segments"]
+__all__ = ["Kinds", "Lacking", "Segment", "Span", "own", "segments"]
+
+Kinds = Literal["own", "any"]
+"""Log-probabilities that are taken. own: of the model's own distribution, at whatever temperature; any: of one that a
+constraint or penalties had changed, too."""
+_SILENT = frozenset(("sample", "tool"))  # calls that are no part of the conversation
 
 
 class Lacking(ValueError):
@@ -26,6 +33,8 @@ class Span(NamedTuple):
     turn: Turn
     attempt: Attempt
     call: Call
+    reward: float
+    """What the turn earned (`Turn.reward`), at its last answer; 0.0 at those before."""
 
 
 class Segment(NamedTuple):
@@ -50,47 +59,85 @@ class Segment(NamedTuple):
         """(first token, end, weight version) of spans of the response, where the server told any."""
         return tuple([found for span in self.spans for found in _versions(span)])
 
+    def known(self, given: float = 0.0) -> list[float]:
+        """The log-probabilities with a number of the consumer's where the token was given, which it masks."""
+        return [given if logprob is None else logprob for logprob in self.logprobs]
 
-def segments(trajectory: Trajectory, *, logprobs: bool = True) -> list[Segment]:
+    def rewards(self) -> list[float]:
+        """Of the response, token by token: what a turn earned at the last token that was sampled in it, else 0.0."""
+        found = [0.0] * len(self.mask)
+        for span in self.spans:
+            found[span.end - 1] = span.reward
+        return found
+
+
+def own(kind: str) -> bool:
+    """Whether log-probabilities of this kind are of the model's own distribution, at whatever temperature.
+
+    >>> own("raw"), own("temperature=0.7"), own("temperature=0.7,regex"), own("")
+    (True, True, False, False)
+    """
+    return kind == "raw" or (kind.startswith("temperature=") and "," not in kind)
+
+
+def segments(trajectory: Trajectory, *, logprobs: bool = True, kinds: Kinds = "any") -> list[Segment]:
     """The sequences of a trajectory, in order.
 
-    Votes that were not chosen ("sample") are no part of the conversation and are left out; calls that are no answers
-    of a model are too. Raises Lacking where an answer has no tokens, was not sampled token by token, or has no
-    log-probabilities (unless `logprobs` is False).
+    Left out are votes that were not chosen ("sample", no part of the conversation), calls that are no answers of a
+    model, and answers that were given in the episode this one was played on from: those are in its prompt.
+
+    Raises Lacking where an answer has no tokens, was not sampled token by token, has no log-probabilities, or has some
+    of another kind than is allowed (`logprobs` False: neither is looked at).
     """
-    calls = trajectory.calls
-    whole = dict(zip(map(id, calls), prompts(calls), strict=True))
+    answers = list(_answers(trajectory))
+    last = {id(turn): at for at, (turn, *_) in enumerate(answers)}
     found: list[_Growing] = []
+    for at, (turn, attempt, call, prompt) in enumerate(answers):
+        if why := _unfit(call) or (_unsure(call, kinds) if logprobs else ""):
+            raise Lacking(f"{_where(trajectory, turn)}: {why}")
+        if not found or not found[-1].extend(prompt):
+            found.append(_Growing(prompt))
+        found[-1].answer(turn, attempt, call, turn.reward if last[id(turn)] == at else 0.0)
+    return [growing.segment(logprobs) for growing in found]
+
+
+def _answers(trajectory: Trajectory) -> Iterator[tuple[Turn, Attempt, Call, tuple[int, ...]]]:
+    """Every answer that the seat's model gave in this episode, with its whole prompt."""
+    whole, here = iter(prompts(trajectory.calls)), set(map(id, trajectory.played))
     for turn, attempt in trajectory.attempts:
-        for call in attempt.calls:
-            if call.kind in _OTHER:
-                continue
-            _check(trajectory, turn, call, logprobs)
-            if not found or not found[-1].extend(whole[id(call)]):
-                found.append(_Growing(whole[id(call)]))
-            found[-1].answer(turn, attempt, call)
-        if not any(call.kind not in _OTHER for call in attempt.calls):
+        asked = zip(attempt.calls, list(islice(whole, len(attempt.calls))), strict=True)
+        if id(turn) not in here:
+            continue
+        given = [(turn, attempt, call, prompt) for call, prompt in asked if call.kind not in _SILENT]
+        if not given and (attempt.raw or attempt.reasoning):
             raise Lacking(f"{_where(trajectory, turn)}: no tokens were recorded of {trajectory.agent}'s reply")
-    return [growing.segment() for growing in found]
-
-
-_OTHER = frozenset(("sample", "tool"))
+        yield from given
 
 
 def _where(trajectory: Trajectory, turn: Turn) -> str:
     return f"episode {trajectory.episode.id}, seat {trajectory.player}, ply {turn.ply}"
 
 
-def _check(trajectory: Trajectory, turn: Turn, call: Call, logprobs: bool) -> None:
-    """Raise Lacking where a call is no sampled sequence of tokens."""
+def _unfit(call: Call) -> str:
+    """Why a call is no sampled sequence of tokens, or ""."""
     if call.kind == "score":
-        raise Lacking(f"{_where(trajectory, turn)}: the action was chosen by its score, not sampled token by token")
+        return "the action was chosen by its score, not sampled token by token"
     if not call.completion_ids:
-        raise Lacking(f"{_where(trajectory, turn)}: the answer's token ids were not recorded ({call.kind})")
+        return f"the answer's token ids were not recorded ({call.kind})"
     if not call.prompt_ids and not call.extends:
-        raise Lacking(f"{_where(trajectory, turn)}: the prompt's token ids were not recorded ({call.kind})")
-    if logprobs and len(call.logprobs) != len(call.completion_ids):
-        raise Lacking(f"{_where(trajectory, turn)}: the answer's log-probabilities were not recorded")
+        return f"the prompt's token ids were not recorded ({call.kind})"
+    return ""
+
+
+def _unsure(call: Call, kinds: Kinds) -> str:
+    """Why its log-probabilities cannot be used, or ""."""
+    if len(call.logprobs) != len(call.completion_ids):
+        return "the answer's log-probabilities were not recorded"
+    if min(call.logprobs) <= LEAST:
+        return "a token that was sampled has a log-probability of minus infinity"
+    if kinds == "own" and not own(call.logprob_kind):
+        return f"the log-probabilities are of kind {call.logprob_kind or 'not told'!r}, not the model's own (kinds=any)"
+    return ""
 
 
 class _Growing:
@@ -112,21 +159,26 @@ class _Growing:
         self.all = prompt
         return True
 
-    def answer(self, turn: Turn, attempt: Attempt, call: Call) -> None:
+    def answer(self, turn: Turn, attempt: Attempt, call: Call, reward: float) -> None:
         """Add a sampled answer."""
         start, count = len(self.mask), len(call.completion_ids)
         self.all += call.completion_ids
         self.mask += [1] * count
         self.logprobs += call.logprobs or [None] * count
-        self.spans.append(Span(start, start + count, turn, attempt, call))
+        self.spans.append(Span(start, start + count, turn, attempt, call, reward))
 
-    def segment(self) -> Segment:
+    def segment(self, logprobs: bool) -> Segment:
         """As it stands."""
         response = self.all[len(self.prompt) :]
-        return Segment(self.prompt, response, tuple(self.mask), tuple(self.logprobs), tuple(self.spans))
+        known = self.logprobs if logprobs else [None] * len(self.mask)
+        return Segment(self.prompt, response, tuple(self.mask), tuple(known), tuple(self.spans))
 
 
 def _versions(span: Span) -> list[tuple[int, int, str]]:
-    told = span.call.weight_versions
-    ends = [start for start, _ in told[1:]] + [span.end - span.start]
-    return [(span.start + start, span.start + end, version) for (start, version), end in zip(told, ends, strict=True)]
+    """The parts of an answer that one version of the weights sampled."""
+    told, found = span.call.weight_versions, []
+    for at, (start, version) in enumerate(told):
+        end = told[at + 1][0] if at + 1 < len(told) else span.end - span.start
+        if start < end:
+            found.append((span.start + start, span.start + end, version))
+    return found

@@ -60,6 +60,11 @@ class Trajectory(msgspec.Struct, frozen=True, dict=True):
         """The seat's turns, in order."""
         return tuple([turn for turn in self.episode.turns if turn.seat == self.player])
 
+    @cached_property
+    def played(self) -> tuple[Turn, ...]:
+        """The turns that were played in this episode: not those of the episode it was played on from."""
+        return tuple([turn for turn in self.turns if turn.ply >= self.episode.fork])
+
     @property
     def attempts(self) -> tuple[tuple[Turn, Attempt], ...]:
         """Every reply of the seat, with its turn."""
