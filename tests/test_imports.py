@@ -13,16 +13,17 @@ from tests.repository import ROOMS, ROOT, module_name, sources
 
 RULES_MAY_SEE = {"arena.game", "arena.chance", "arena.task", "arena.text"}
 ROOM_MAY_SEE = {"adapters": {"agents", "tools"}, "agents": {"tools"}, "tournaments": set[str]()}
+SB3 = {"lanes", "network", "opponents", "player", "sb3", "selfplay", "trained", "training", "vecenv"}
 EXTRA = {  # heavy packages, and the modules (by their last name) that exist for them
     "fastapi": {"web"},
     "open_spiel": {"openspiel"},
     "pyspiel": {"openspiel"},
     "ray": {"ray"},
-    "sb3_contrib": {"sb3"},
+    "sb3_contrib": SB3,
     "sglang": set[str](),
-    "stable_baselines3": {"sb3"},
+    "stable_baselines3": SB3,
     "textarena": {"textarena"},
-    "torch": {"sb3", "trl"},
+    "torch": {*SB3, "trl"},
     "transformers": {"trl"},
     "trl": {"trl"},
 }
