@@ -32,6 +32,7 @@ __all__ = [
     "View",
     "cleaned",
     "seat_rng",
+    "stream_seed",
 ]
 
 
@@ -102,6 +103,16 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     """What could not be recorded of this answer."""
     ends: str = ""
     """Why the episode ends here, truncated, by nobody's fault (the server aborted the answer); `text` is not read."""
+
+
+def stream_seed(seed: int, sample: int = 0, fork: int = -1) -> int:
+    """The seed of the seats' private streams, in sample `sample` of a deal, from ply `fork` on (-1: a whole match).
+
+    It is the deal's own for sample 0 of a whole match, else another one below 2**64.
+    """
+    if not sample and fork < 0:
+        return seed
+    return int.from_bytes(blake2b(b"%d sample %d fork %d" % (seed, sample, fork), digest_size=8).digest(), "little")
 
 
 def seat_rng(seed: int, player: Player) -> Random:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from arena.agent import View
+from arena.agent import View, stream_seed
 from arena.episode import Episode, EpisodeError, Turn, joined, link, shown_to, validate
 from arena.game import Game, IllegalAction
 from arena.penalty import Penalties
@@ -51,9 +51,10 @@ def positions(episode: Episode, game: type[Game] | None = None) -> Iterator[Posi
 def _views(episode: Episode, state: Game, turn: Turn, since: int) -> tuple[View, ...]:
     """What a seat was given at each attempt of a turn."""
     legal = state.legal_actions(turn.seat) if episode.referee.show_legal else None
+    streams = stream_seed(episode.seed, episode.sample, episode.fork if episode.parent else -1)
     views, note = [], ""
     for attempt in turn.attempts:
-        views.append(View(turn.seat, turn.observation, legal, {}, note, turn.ply, state, episode.seed, since))
+        views.append(View(turn.seat, turn.observation, legal, {}, note, turn.ply, state, streams, since))
         note = episode.referee.note(state, turn.seat, Reading(attempt.verdict, None, attempt.reason))
     return tuple(views)
 

@@ -2,11 +2,16 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable, Sequence
+from random import Random
+from typing import Any
 
+import msgspec
 import pytest
 
 from arena.agent import Agent, AgentError, Reply, View
-from arena.episode import Episode, validate
+from arena.episode import Episode, Turn, validate
+from arena.match import play_sync
 from arena.replaying import replay
 
 
@@ -89,3 +94,68 @@ def sane(episode: Episode) -> Episode:
             if turns:
                 assert sum(turn.reward for turn in turns) == pytest.approx(earned, abs=1e-9)
     return episode
+
+
+def essence(episode: Episode) -> dict[str, Any]:
+    """All of a record but what no two records share, and where it came from."""
+    kept = msgspec.to_builtins(episode)
+    for name in ("id", "started", "ended", "parent", "fork"):
+        kept.pop(name, None)
+    for turn in kept["turns"]:
+        for attempt in turn["attempts"]:
+            attempt.pop("latency", None)
+    return kept  # type: ignore[no-any-return]  # of a Struct, a dict comes
+
+
+class Recalls(Agent):
+    """Plays the first legal action; counts in its memory all that it played or took up."""
+
+    name = "recalls"
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[int, int, int, str, str | None]] = []
+
+    def recall(self, views: Sequence[View], turn: Turn) -> None:
+        for view in views:
+            self.note(view)
+            self.seen.append((turn.ply, view.player, view.memory["n"], view.note, turn.action))
+
+    def act(self, view: View) -> Reply:
+        self.note(view)
+        return Reply((view.legal_actions or ("say so",))[0], reasoning=f"number {view.memory['n']}")
+
+    @staticmethod
+    def note(view: View) -> None:
+        view.memory["n"] = view.memory.get("n", 0) + 1
+
+
+class Later(Recalls):
+    """Takes up and plays while others do."""
+
+    async def wait(self, views: Sequence[View], turn: Turn) -> None:
+        await asyncio.sleep(0)
+        Recalls.recall(self, views, turn)
+
+    def recall(self, views: Sequence[View], turn: Turn) -> Awaitable[None]:  # type: ignore[override]  # as Agent's
+        return self.wait(views, turn)
+
+    async def act(self, view: View) -> Reply:  # type: ignore[override]  # as Agent's
+        await asyncio.sleep(0)
+        return Recalls.act(self, view)
+
+
+def plies(episode: Episode) -> int:
+    return episode.turns[-1].ply + 1 if episode.turns else 0
+
+
+def on(start: Episode, agents: Sequence[str | Agent], ply: int, **how: Any) -> Episode:
+    return play_sync(start.env, agents, start.seed, start.options, start=start, ply=ply, **how)
+
+
+class Fixed(Agent):
+    """Draws nothing: the first legal action, of open text always the same."""
+
+    name = "fixed"
+
+    def act(self, view: View) -> Reply:
+        return Reply(view.legal_actions[0] if view.legal_actions else view.sample_action(Random(view.ply)))
