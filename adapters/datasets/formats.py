@@ -8,7 +8,16 @@ from arena.registry import AgentSpec, check_type, parameters, unknown
 
 __all__ = ["FORMATS", "load_format", "make_format", "options_of_format"]
 
-FORMATS: dict[str, str] = {}
+FORMATS: dict[str, str] = {
+    "grpo": "arena.adapters.datasets.grpo:GRPO",
+    "openrlhf": "arena.adapters.datasets.openrlhf:OpenRLHF",
+    "skyrl": "arena.adapters.datasets.skyrl:SkyRL",
+    "slime": "arena.adapters.datasets.slime:Slime",
+    "tinker": "arena.adapters.datasets.tinker:Tinker",
+    "tinker_game": "arena.adapters.datasets.tinker:TinkerGame",
+    "verl": "arena.adapters.datasets.verl:Verl",
+    "verl_prompts": "arena.adapters.datasets.verl_prompts:VerlPrompts",
+}
 """Name of the format, "module:Class"."""
 
 
