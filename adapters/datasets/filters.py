@@ -111,6 +111,11 @@ class Sieve:
         """By the first filter that did not let it pass."""
         self._names: dict[str, set[str]] = {name: set() for name in _NAMES}
 
+    @property
+    def active(self) -> bool:
+        """Whether any filter is given."""
+        return bool(self.who or self.result)
+
     def belongs(self, trajectory: Trajectory) -> bool:
         """Whether it is one of those that are asked for, whatever came of it."""
         self.seen += 1

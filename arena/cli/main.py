@@ -20,7 +20,7 @@ COMMANDS = {
         "arena.cli.demo:demo",
         "Play a rated tournament of built-in agents, or with a served model.",
     ),
-    "export": ("arena.cli.export:export", "Write the episodes of a run as JSON lines."),
+    "export": ("arena.cli.export:export", "Write the episodes of a run for a trainer, or as JSON lines."),
     "games": ("arena.cli.catalogue:games", "List the games, or show one with its rules and options."),
     "leaderboard": ("arena.cli.leaderboard:leaderboard", "Show the ratings of a run, in the terminal or as a page."),
     "models": ("arena.cli.models:models", "Ask a served model what it is and can do."),

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from arena.cli.errors import naming, plain, refusing
-from arena.cli.export import wanted
+from arena.cli.exporting import wanted
 from arena.cli.options import is_named
 from arena.cli.output import stdout
 from arena.cli.transcript import markdown, signed, span, text

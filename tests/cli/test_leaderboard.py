@@ -11,7 +11,6 @@ from arena.cli.demo import DEMO
 from arena.cli.leaderboard import _about, _chance, _interval, _number, _print, print_board
 from arena.episode import read
 from arena.registry import AGENTS
-from arena.replaying import replay
 from arena.tournaments.board import Row, Seat, Section
 from arena.tournaments.conduct import Conduct, percent
 from arena.tournaments.report import board
@@ -222,41 +221,13 @@ def test_ranks_chances_and_seats_as_they_are_shown() -> None:
             "--game: a site and downloads are of all games",
         ),
         (["leaderboard", "x", "--csv", "none/x.csv"], "none/x.csv"),
-        (["export", "none"], "none/results.db does not exist"),
-        (["export", "x", "--game", "Chess"], "unknown game of this run 'Chess'"),
-        (["export", "x", "--agent", "randm"], "unknown agent of this run 'randm'. Did you mean 'random'?"),
-        (["export", "x", "--format", "xml"], "'xml' is not"),
-        (["export", "x", "--out", "x/kept.jsonl"], "x/kept.jsonl exists; name a new file"),
-        (["export", "x", "--out", "x/results.db"], "x/results.db: allowed are names that end in .jsonl or .jsonl.zst"),
-        (["export", "x", "--out", "z.csv"], "z.csv: allowed are names that end in .jsonl or .jsonl.zst"),
     ],
 )
 def test_refusals_of_readers(args: list[str], message: str) -> None:
     run(*SMALL, "--out", "x")
-    Path("x/kept.jsonl").touch()
     done = arena(*args)
     assert (done.exit_code, done.stdout) == (2, "")
     assert message in done.stderr
-
-
-@pytest.mark.parametrize("name", ["all.jsonl", "all.jsonl.zst"])
-def test_export_is_read_back(name: str) -> None:
-    run("--game", "TicTacToe", "--game", "KuhnPoker", *PAIR, "--blocks", "2", "--out", "x")
-    assert arena("export", "x", "--out", name).output == f"wrote 8 episodes to {name}\n"
-    episodes = list(read(name))
-    assert len(episodes) == 8
-    for episode in episodes:
-        replay(episode)
-    done = arena("export", "x", "--game", "KuhnPoker", "--agent", "first", "--out", f"kuhn-{name}")
-    assert done.output == f"wrote 4 episodes to kuhn-{name}\n"
-    assert {episode.env for episode in read(f"kuhn-{name}")} == {"KuhnPoker-v0"}
-
-
-def test_export_to_a_pipe() -> None:
-    run(*SMALL, "--out", "x")
-    done = arena("export", "x")
-    assert done.stderr == "4 episodes\n"
-    assert [json.loads(line)["env"] for line in done.stdout.splitlines()] == ["TicTacToe-v0"] * 4
 
 
 def test_the_demo() -> None:
