@@ -11,10 +11,12 @@ __all__ = ["FORMATS", "load_format", "make_format", "options_of_format"]
 FORMATS: dict[str, str] = {
     "grpo": "arena.adapters.datasets.grpo:GRPO",
     "openrlhf": "arena.adapters.datasets.openrlhf:OpenRLHF",
+    "prime_rl": "arena.adapters.datasets.prime_rl:PrimeRL",
     "skyrl": "arena.adapters.datasets.skyrl:SkyRL",
     "slime": "arena.adapters.datasets.slime:Slime",
     "tinker": "arena.adapters.datasets.tinker:Tinker",
     "tinker_game": "arena.adapters.datasets.tinker:TinkerGame",
+    "verifiers": "arena.adapters.datasets.verifiers_v1:Verifiers",
     "verl": "arena.adapters.datasets.verl:Verl",
     "verl_prompts": "arena.adapters.datasets.verl_prompts:VerlPrompts",
 }
