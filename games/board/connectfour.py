@@ -45,6 +45,8 @@ class Shape:
     """Where a square stands in the board's text."""
     empty: str
     """The text of the board without discs."""
+    numbers: tuple[tuple[float, ...], ...]
+    """A row as numbers, 1 for a disc, for every state of it."""
 
 
 class _Shapes(dict[tuple[int, int, int], Shape]):
@@ -64,6 +66,7 @@ class _Shapes(dict[tuple[int, int, int], Shape]):
             {name: column for column, name in enumerate(names)},
             tuple([2 * (columns * (rows - 1 - row) + column) for row in range(rows) for column in range(stride)]),
             "\n".join([" ".join("." * columns)] * rows + [" ".join(names)]),
+            tuple([tuple([float(row >> c & 1) for c in range(columns)]) for row in range(1 << columns)]),
         )
         return shape
 
@@ -211,5 +214,8 @@ class ConnectFour(TurnGame):
         mine, theirs = self.mine, self.theirs
         if player != self.ply & 1:
             mine, theirs = theirs, mine
-        squares = [row * (columns + 1) + column for row in range(rows) for column in range(columns)]
-        return tuple([float(board >> square & 1) for board in (mine, theirs) for square in squares])
+        numbers, full, seen = SHAPES[self.shape].numbers, (1 << columns) - 1, list[float]()
+        for board in (mine, theirs):
+            for start in range(0, rows * (columns + 1), columns + 1):
+                seen += numbers[board >> start & full]
+        return tuple(seen)
