@@ -23,9 +23,10 @@ from arena.game import LiveGame
 from arena.model import Message
 from arena.registry import load
 from arena.replaying import positions
+from arena.resuming import FORCED
 from arena.text import clean
 
-__all__ = ["Answer", "Dialogue", "Exchange", "dialogue", "dialogues", "exchanges"]
+__all__ = ["Answer", "Dialogue", "Exchange", "asked_by", "dialogue", "dialogues", "exchanges"]
 
 _DEFAULT = Prompting()
 _ANSWERS = frozenset(("generate", "chat", "score"))
@@ -46,7 +47,7 @@ class Exchange(NamedTuple):
     view: View
     """What the seat was given."""
     own: bool
-    """False: the turn is of the episode this one was played on from."""
+    """False: the turn is of the episode this one was played on from, or its action was forced there."""
 
     @property
     def legal(self) -> bool:
@@ -110,9 +111,8 @@ def exchanges(trajectory: Trajectory, prompting: Prompting | None = None, *, ane
     what it was told and said. Raises Lacking where what a model was told cannot be written again exactly.
     """
     recorded = None if anew else _recorded(trajectory)
-    options = prompting or _DEFAULT
+    options = asked_by(trajectory, prompting, anew=anew)
     if recorded is not None:
-        options = msgspec.structs.replace(recorded, template=options.template)
         _check_dropped(trajectory, options)
     scribe, seat = Scribe(options), Conversation(None)
     for view, turn, attempt in _asked(trajectory):
@@ -124,10 +124,18 @@ def exchanges(trajectory: Trajectory, prompting: Prompting | None = None, *, ane
             said = scribe.say(view, attempt, turn.action if attempt.verdict == "legal" else None, seat.counted)
         if said is None:
             continue
-        own, tools = turn.ply >= trajectory.episode.fork, scribe.prompter.schemas(view.game)
+        own = turn.ply >= trajectory.episode.fork and not _forced(attempt)
+        tools = scribe.prompter.schemas(view.game)
         yield Exchange(tuple(seat.messages), said.answer, tools, turn, attempt, view, own)
         seat.calls, seat.counted = said.calls, seat.counted + len(said.calls)
         seat.answered(said.history, exact=True)
+
+
+def asked_by(trajectory: Trajectory, prompting: Prompting | None = None, *, anew: bool = False) -> Prompting:
+    """How the seat was asked, or how it is written that it was; the arguments are those of `exchanges`."""
+    options = prompting or _DEFAULT
+    recorded = None if anew else _recorded(trajectory)
+    return options if recorded is None else msgspec.structs.replace(recorded, template=options.template)
 
 
 def _asked(trajectory: Trajectory) -> Iterator[tuple[View, Turn, Attempt]]:
@@ -164,6 +172,11 @@ def _recorded(trajectory: Trajectory) -> Prompting | None:
     if any(call.kind in _ANSWERS for turn in trajectory.turns if turn.ply >= first for call in _calls(turn)):
         raise Lacking(f"{_where(trajectory)}: how {trajectory.agent} was asked is not on record")
     return None
+
+
+def _forced(attempt: Attempt) -> bool:
+    """Whether it was the caller of `branch` who said it."""
+    return attempt.verdict == "legal" and attempt.reason == FORCED
 
 
 def _calls(turn: Turn) -> list[Call]:

@@ -9,13 +9,18 @@ from arena.registry import AgentSpec, check_type, parameters, unknown
 __all__ = ["FORMATS", "load_format", "make_format", "options_of_format"]
 
 FORMATS: dict[str, str] = {
+    "dpo": "arena.adapters.datasets.dpo:DPO",
+    "episodes": "arena.adapters.datasets.turns:Episodes",
     "grpo": "arena.adapters.datasets.grpo:GRPO",
+    "kto": "arena.adapters.datasets.kto:KTO",
     "openrlhf": "arena.adapters.datasets.openrlhf:OpenRLHF",
     "prime_rl": "arena.adapters.datasets.prime_rl:PrimeRL",
+    "sft": "arena.adapters.datasets.sft:SFT",
     "skyrl": "arena.adapters.datasets.skyrl:SkyRL",
     "slime": "arena.adapters.datasets.slime:Slime",
     "tinker": "arena.adapters.datasets.tinker:Tinker",
     "tinker_game": "arena.adapters.datasets.tinker:TinkerGame",
+    "turns": "arena.adapters.datasets.turns:Turns",
     "verifiers": "arena.adapters.datasets.verifiers_v1:Verifiers",
     "verl": "arena.adapters.datasets.verl:Verl",
     "verl_prompts": "arena.adapters.datasets.verl_prompts:VerlPrompts",
