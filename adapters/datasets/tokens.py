@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 from arena.adapters.datasets.trajectory import Trajectory
 from arena.agent import LEAST, Call
 from arena.episode import Attempt, Turn, prompts
+from arena.resuming import FORCED
 
 __all__ = ["Kinds", "Lacking", "Segment", "Span", "own", "segments"]
 
@@ -84,7 +85,7 @@ def segments(trajectory: Trajectory, *, logprobs: bool = True, kinds: Kinds = "a
     """The sequences of a trajectory, in order.
 
     Left out are votes that were not chosen ("sample", no part of the conversation), calls that are no answers of a
-    model, and answers that were given in the episode this one was played on from: those are in its prompt.
+    model, and of an episode that was played on from another's middle what was said there or forced: it is in prompts.
 
     Raises Lacking where an answer has no tokens, was not sampled token by token, has no log-probabilities, or has some
     of another kind than is allowed (`logprobs` False: neither is looked at).
@@ -109,9 +110,14 @@ def _answers(trajectory: Trajectory) -> Iterator[tuple[Turn, Attempt, Call, tupl
         if id(turn) not in here:
             continue
         given = [(turn, attempt, call, prompt) for call, prompt in asked if call.kind not in _SILENT]
-        if not given and (attempt.raw or attempt.reasoning):
+        if not given and (attempt.raw or attempt.reasoning) and not _forced(trajectory, turn, attempt):
             raise Lacking(f"{_where(trajectory, turn)}: no tokens were recorded of {trajectory.agent}'s reply")
         yield from given
+
+
+def _forced(trajectory: Trajectory, turn: Turn, attempt: Attempt) -> bool:
+    """Whether the seat was not asked: the ply from which the episode was played on was given."""
+    return bool(trajectory.episode.parent) and turn.ply == trajectory.episode.fork and attempt.reason == FORCED
 
 
 def _where(trajectory: Trajectory, turn: Turn) -> str:
