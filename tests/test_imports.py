@@ -13,7 +13,19 @@ from tests.repository import ROOMS, ROOT, module_name, sources
 
 RULES_MAY_SEE = {"arena.game", "arena.chance", "arena.task", "arena.text"}
 ROOM_MAY_SEE = {"adapters": {"agents", "tools"}, "agents": {"tools"}, "tournaments": set[str]()}
-SB3 = {"lanes", "network", "opponents", "player", "sb3", "selfplay", "trained", "training", "vecenv"}
+SB3 = {
+    "evaluation",
+    "lanes",
+    "network",
+    "opponents",
+    "player",
+    "sb3",
+    "selfplay",
+    "saving",
+    "trained",
+    "training",
+    "vecenv",
+}
 EXTRA = {  # heavy packages, and the modules (by their last name) that exist for them
     "fastapi": {"web"},
     "open_spiel": {"openspiel"},

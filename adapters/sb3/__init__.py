@@ -8,9 +8,11 @@ from typing import Any
 import gymnasium
 from stable_baselines3.common.monitor import Monitor
 
+from arena.adapters.sb3.evaluation import evaluate
 from arena.adapters.sb3.network import Policy
 from arena.adapters.sb3.opponents import SAMPLERS, Opponent, OpponentPool
 from arena.adapters.sb3.player import ALGORITHMS, NetworkAgent, SB3Agent
+from arena.adapters.sb3.selfplay import SelfPlayCallback
 from arena.adapters.sb3.trained import mark
 from arena.adapters.sb3.vecenv import ArenaVecEnv
 from arena.registry import canonical
@@ -24,6 +26,8 @@ __all__ = [
     "OpponentPool",
     "Policy",
     "SB3Agent",
+    "SelfPlayCallback",
+    "evaluate",
     "sb3_env",
 ]
 

@@ -8,6 +8,7 @@ Self-Play in Extensive-Form Games*, 2015); prioritised draws those more often th
 from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from math import exp, isfinite
 from random import Random
 from typing import Any, NamedTuple
@@ -16,12 +17,24 @@ from arena.agent import Agent
 from arena.game import Player
 from arena.registry import make_agent
 
-__all__ = ["SAMPLERS", "Opponent", "OpponentPool", "Record"]
+__all__ = ["SAMPLERS", "Opponent", "OpponentPool", "Record", "Result"]
 
 SAMPLERS = ("latest", "near", "prioritised", "uniform")
 """How a snapshot is drawn; whatever else stands in a mixture is the spec string of an agent."""
-RESULTS = ("loss", "draw", "win")
 _PRIOR = 1.0  # games with a draw that every opponent begins with: an unknown one counts as even
+
+
+class Result(StrEnum):
+    """Of a game, in the learner's view."""
+
+    LOSS = "loss"
+    DRAW = "draw"
+    WIN = "win"
+
+    @classmethod
+    def of(cls, score: float) -> "Result":
+        """Of the score of a game: 1, 0.5 or 0."""
+        return (cls.LOSS, cls.DRAW, cls.WIN)[int(2 * score)]
 
 
 class Opponent(NamedTuple):
@@ -43,6 +56,11 @@ class Record(NamedTuple):
     def games(self) -> int:
         """All of them."""
         return self.wins + self.draws + self.losses
+
+    @property
+    def mean(self) -> float:
+        """Wins and half the draws a game; 0 without games."""
+        return (self.wins + self.draws / 2) / self.games if self.games else 0.0
 
     @property
     def score(self) -> float:
@@ -89,8 +107,8 @@ class OpponentPool:
         """Elo by key, where a rating function gave any."""
         self.rating: float | None = None
         """The learner's."""
-        self.recent: Counter[tuple[str, Player, str]] = Counter()
-        """Games by (opponent, the learner's seat, "win", "draw" or "loss") since these were last taken away."""
+        self.recent: Counter[tuple[str, Player, Result]] = Counter()
+        """Games by (opponent, the learner's seat, result) since `take`."""
         self._filler = Opponent("random", make_agent("random"))
 
     def draw(self) -> Opponent:
@@ -131,17 +149,17 @@ class OpponentPool:
 
     def record(self, opponent: Opponent, seat: Player, score: float) -> None:
         """A game of the learner in a seat is over: 1 won, 0.5 drawn, 0 lost."""
-        result = RESULTS[int(2 * score)]
+        result = Result.of(score)
         self.recent[opponent.key, seat, result] += 1
         known = opponent.key in self.anchors or any(one.key == opponent.key for one in self.snapshots)
         if known:
             record = self.records.get(opponent.key, Record())
             self.records[opponent.key] = Record(*_add(record, result))
 
-    def score(self) -> Record:
-        """The learner's games since these were last taken away, all opponents together."""
-        by = {result: sum(n for key, n in self.recent.items() if key[2] == result) for result in RESULTS}
-        return Record(by["win"], by["draw"], by["loss"])
+    def take(self) -> Counter[tuple[str, Player, Result]]:
+        """The recent games, which are taken away."""
+        taken, self.recent = self.recent, Counter()
+        return taken
 
     def state(self) -> dict[str, Any]:
         """All but the agents, as JSON can hold it."""
@@ -160,7 +178,7 @@ class OpponentPool:
         self.snapshots = [Opponent(f"step {step}", snapshot(step), step) for step in steps]
         self.records = {key: Record(*counts) for key, counts in state["records"].items()}
         self.ratings, self.rating = dict(state["ratings"]), state["rating"]
-        self.recent = Counter({(key, seat, result): count for key, seat, result, count in state["recent"]})
+        self.recent = Counter({(key, seat, Result(result)): count for key, seat, result, count in state["recent"]})
         version, words, gauss = state["rng"]
         self.rng.setstate((version, tuple(words), gauss))
 
@@ -171,8 +189,9 @@ def _positive(what: str, value: Any) -> float:
     return float(value)
 
 
-def _add(record: Record, result: str) -> tuple[int, int, int]:
-    return record.wins + (result == "win"), record.draws + (result == "draw"), record.losses + (result == "loss")
+def _add(record: Record, result: Result) -> tuple[int, int, int]:
+    wins, draws, losses = record
+    return wins + (result is Result.WIN), draws + (result is Result.DRAW), losses + (result is Result.LOSS)
 
 
 def _latest(pool: OpponentPool) -> list[float]:

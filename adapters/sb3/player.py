@@ -19,7 +19,7 @@ from arena.numeric import Codec
 from arena.referee import Referee
 from arena.text import transcript
 
-__all__ = ["ALGORITHMS", "NetworkAgent", "SB3Agent", "is_masked", "load_model"]
+__all__ = ["ALGORITHMS", "NetworkAgent", "SB3Agent", "algorithm_class", "is_masked", "load_model"]
 
 ALGORITHMS = {
     "A2C": "stable_baselines3",

@@ -1,7 +1,7 @@
 """`ArenaVecEnv`: a batch of games in one process as Stable-Baselines3 wants them."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -195,6 +195,23 @@ class ArenaVecEnv(VecEnv):
         else:
             self._seeds = [seed_of(seed) + i for i in range(self.num_envs)]
         return self._seeds
+
+    def state(self) -> dict[str, Any]:
+        """Streams of seeds and whose turn each seat is, as JSON can hold it; games in progress are not in it."""
+        streams = [None if rng is None else rng.bit_generator.state for rng in self._rngs]
+        return {"streams": streams, "seats": [lane.alternates for lane in self.lanes]}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take up what `state` gave; the next reset deals from these streams. Raises ValueError for another size."""
+        if len(state["streams"]) != self.num_envs:
+            raise ValueError(f"the state is that of {len(state['streams'])} games, here are {self.num_envs}")
+        self._reset_seeds()
+        self._rngs = [None if given is None else seeding.np_random(0)[0] for given in state["streams"]]
+        for rng, given in zip(self._rngs, state["streams"], strict=True):
+            if rng is not None:
+                rng.bit_generator.state = given
+        for lane, seats in zip(self.lanes, state["seats"], strict=True):
+            lane.alternates = list(seats)
 
     def set_options(self, options: Any = None) -> None:
         """Nothing can be set between episodes. Raises ValueError for any option."""

@@ -28,6 +28,7 @@ COMMANDS = {
     "rate": ("arena.cli.rate:rate", "Rate the players of any table of results."),
     "serve": ("arena.cli.serve:serve", "Show the leaderboard of a run in a browser, live."),
     "show": ("arena.cli.show:show", "List the games of a run, and tell one move by move."),
+    "train": ("arena.cli.train:train", "Train a policy that then plays as an agent."),
     "tournament": ("arena.cli.tournament:tournament", "Run a tournament, or go on with one."),
 }
 
