@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from arena.agent import Call
 from arena.model import Completion, Message, Model, ModelError
 
 __all__ = ["Bridges", "Conversation", "shared"]
@@ -21,6 +22,7 @@ _REFUSALS = (0, 400)  # HTTP statuses of a template's refusal; 0: there is no HT
 _BROKEN = "a prompt does not extend the one before: "
 REWRITTEN = _BROKEN + "chat template or tokenizer write earlier turns anew"
 CHANGED = _BROKEN + "the server's tokens were not those that were sent"
+OTHERS = _BROKEN + "what was played before was not told or tokenized as it is now"
 DROPPED = _BROKEN + "the context was full, the oldest exchanges were left out"
 
 
@@ -119,7 +121,7 @@ class Conversation:
 
     __slots__ = (
         "affinity", "before", "bridges", "calls", "counted", "exact", "extended", "gaps", "matched", "messages", "new",
-        "open", "ply", "starts", "system_open",
+        "open", "ply", "recorded", "starts", "system_open",
     )  # fmt: skip
 
     def __init__(self, bridges: Bridges | None) -> None:
@@ -133,8 +135,10 @@ class Conversation:
         """Prompt and answer of the last call."""
         self.extended: Ids | None = None
         """The last prompt that was made of them and a bridge: that it extends them need not be looked for."""
+        self.recorded: Ids | None = None
+        """Prompt and answer of the last call on record, where an answer that was given is in `before` too."""
         self.exact = False
-        """Whether the next prompt extends them, as long as nothing is left out."""
+        """Whether the next prompt extends `before`, as long as nothing is left out."""
         self.matched = True
         """Whether the server was asked what was sent, by its own account."""
         self.gaps: list[str] = []
@@ -193,9 +197,24 @@ class Conversation:
 
     def take(self, prompt: Ids, answer: Ids) -> tuple[int, Ids]:
         """Keep account of a call: how much of its prompt was there before, and the rest of the prompt."""
-        extends = len(self.before) if prompt is self.extended else shared(self.before, prompt)
-        self.before, self.extended = prompt + answer, None
+        known = self.before if self.recorded is None else self.recorded
+        extends = len(known) if prompt is self.extended else shared(known, prompt)
+        self.before, self.extended, self.recorded = prompt + answer, None, None
         return extends, prompt[extends:]
+
+    def recall(self, call: Call) -> Ids:
+        """Keep account of a call on record: its whole prompt."""
+        known = self.before if self.recorded is None else self.recorded
+        prompt = known[: call.extends] + call.prompt_ids
+        self.take(prompt, call.completion_ids)
+        return prompt
+
+    def give(self, ids: Ids) -> bool:
+        """The last prompt and an answer to it that no model gave, in tokens: the next prompt extends them."""
+        if self.recorded is None:
+            self.recorded = self.before
+        self.before, self.extended = ids, None
+        return True
 
     def answered(self, message: Message, *, exact: bool) -> None:
         """The answer that stays in the history. `exact`: it is there as it was sampled, so that the next extends it."""

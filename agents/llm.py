@@ -7,12 +7,14 @@ from typing import Any
 import msgspec
 
 from arena.agent import Agent, AgentError, AgentInfo, Call, Reply, View
-from arena.agents.conversation import Bridges, Conversation
+from arena.agents.conversation import OTHERS, Bridges, Conversation
 from arena.agents.decoding import CUT, alternatives, choose, log_share, majority, unfit
 from arena.agents.preflight import Known, answer_room, check, check_features, check_room, check_sampling
 from arena.agents.prompting import Prompter, Prompting
+from arena.agents.recalled import answer_of, unanswered
 from arena.agents.said import Said, read
 from arena.agents.telling import tell
+from arena.episode import Attempt, Turn
 from arena.game import Action, Game
 from arena.model import (
     Completion,
@@ -64,9 +66,7 @@ class LLMAgent(Agent):
     async def act(self, view: View) -> Reply:
         """See `Agent.act`."""
         known = self._known or await self._know()
-        seat: Conversation | None = view.memory.get("llm")
-        if seat is None:
-            seat = view.memory["llm"] = Conversation(known.bridges)
+        seat = _seat(view, known)
         tell(self._prompter, view, seat)
         while True:
             prompt = await seat.prompt(self.model, self._tools(view))
@@ -76,10 +76,21 @@ class LLMAgent(Agent):
                     return await self._score(view, seat, prompt)
                 return await self._generate(view, seat, prompt)
             except ContextOverflow as error:
-                context = known.info.context
-                part = (context - self._wanted) / len(prompt) if prompt and context else 0.5
-                if self.prompting.overflow != "window" or not seat.make_room(min(part, 0.9)):
+                if not self._makes_room(known, seat, prompt):
                     return self._overflown(error)
+
+    async def recall(self, views: Sequence[View], turn: Turn) -> None:
+        """See `Agent.recall`. The conversation is as if this agent had been asked.
+
+        It goes on token by token where the record has the tokens that this agent's prompts would have had, so that
+        nothing that was sampled is tokenized again; else in messages, another player's action as this model writes one.
+        """
+        known = self._known or await self._know()
+        for view, attempt in zip(views, turn.attempts, strict=True):
+            seat = _seat(view, known)
+            tell(self._prompter, view, seat)
+            if not unanswered(attempt):
+                await self._take_up(known, seat, view, turn, attempt)
 
     async def prepare(self, game: Game, referee: Referee) -> None:
         """See `Agent.prepare`."""
@@ -148,6 +159,12 @@ class LLMAgent(Agent):
             raise ContextOverflow(
                 f"a prompt of {len(prompt)} tokens and an answer of {wanted} need more than {context}"
             )
+
+    def _makes_room(self, known: Known, seat: Conversation, prompt: tuple[int, ...]) -> bool:
+        """Whether the oldest exchanges were left out, where that is the rule and there are any."""
+        context = known.info.context
+        part = (context - self._wanted) / len(prompt) if prompt and context else 0.5
+        return self.prompting.overflow == "window" and seat.make_room(min(part, 0.9))
 
     def _overflown(self, error: ContextOverflow) -> Reply:
         """By the rule that was declared; where even the last exchange does not fit, nobody is to blame."""
@@ -242,6 +259,37 @@ class LLMAgent(Agent):
         if version and version != self._version:
             self._version, self._info = version, None
 
+    # What was answered before
+
+    async def _take_up(self, known: Known, seat: Conversation, view: View, turn: Turn, attempt: Attempt) -> None:
+        """Add a recorded answer; its tokens stay where they follow the very prompt that this agent would have sent."""
+        answer = answer_of(view, turn, attempt, self.prompting, self._prompter.codec, seat.counted)
+        said = read(answer, self.prompting.thinking, view, self._prompter.codec, seat.counted)
+        told, given = bool(attempt.calls and attempt.calls[-1].completion_ids), not attempt.calls and seat.exact
+        prompt, exact = await self._recalled_prompt(known, seat, view) if told or given else (), told
+        for call in attempt.calls:
+            exact = (seat.recall(call) == prompt or seat.bridges is None) and exact
+        if given and seat.exact and seat.bridges is not None and seat.bridges.end is not None and not said.calls:
+            (ids,) = await self.model.encode([said.message.content])
+            exact = seat.give((*prompt, *ids, seat.bridges.end))
+        seat.gaps, seat.calls, seat.counted = (
+            [OTHERS] * (told and not exact),
+            said.calls,
+            seat.counted + len(said.calls),
+        )
+        seat.answered(said.message, exact=exact and said.sampled)
+
+    async def _recalled_prompt(self, known: Known, seat: Conversation, view: View) -> tuple[int, ...]:
+        """What the model would have been asked, where it is asked in tokens."""
+        while True:
+            prompt = await seat.prompt(self.model, self._tools(view))
+            try:
+                self._check_room(known, prompt)
+            except ContextOverflow:
+                if self._makes_room(known, seat, prompt):
+                    continue
+            return prompt
+
     async def _score(self, view: View, seat: Conversation, prompt: tuple[int, ...]) -> Reply:
         """The legal action that is likeliest as the whole answer, its end-of-turn token included."""
         legal = view.legal_actions or ()
@@ -270,6 +318,14 @@ class LLMAgent(Agent):
             for action, ids in zip(unseen, await self.model.encode(unseen), strict=True):
                 encoded[action] = (*ids, end)  # type: ignore[arg-type]  # it is no None: see above
         return [encoded[action] for action in legal]
+
+
+def _seat(view: View, known: Known) -> Conversation:
+    """The conversation of a seat, which begins when it is first asked for."""
+    seat: Conversation | None = view.memory.get("llm")
+    if seat is None:
+        seat = view.memory["llm"] = Conversation(known.bridges)
+    return seat
 
 
 def _retrieved(task: asyncio.Task[Known]) -> None:
