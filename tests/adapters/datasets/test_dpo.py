@@ -1,5 +1,6 @@
 """Pairs: the better and the worse action of one position."""
 
+import re
 from typing import Any
 
 import pytest
@@ -9,7 +10,6 @@ from arena.adapters.datasets.format import Row
 from arena.adapters.datasets.formats import make_format
 from arena.adapters.datasets.tokens import Lacking
 from arena.adapters.datasets.trajectory import Trajectory
-from arena.agents.prompting import FORMS
 from arena.episode import Episode
 from arena.match import play_sync
 from arena.referee import Referee
@@ -101,11 +101,11 @@ def test_both_answers_have_the_form_that_the_prompt_asks_for() -> None:
     model = chat("Let me think. The centre! \\boxed{5}", "\\boxed{7}", "\\boxed{9}", "\\boxed{3}", "\\boxed{4}")
     episode = played([llm(model, answer="boxed"), "random"])
     found = rows(episode, candidates=3)
+    assert found
     for row in found:
         assert "\\boxed{ACTION}" in row["prompt"][0]["content"]
         for which in ("chosen", "rejected"):
-            before, _, after = FORMS["boxed"].partition("{}")
-            assert said(row, which)[len(before) : -len(after) or None] in "123456789"
+            assert re.fullmatch(r"\\boxed\{[1-9]\}", said(row, which))
     assert {row["pair"] for row in found} == {"fork"}
 
 
