@@ -9,6 +9,7 @@ from arena.registry import AgentSpec, check_type, parameters, unknown
 __all__ = ["FORMATS", "load_format", "make_format", "options_of_format"]
 
 FORMATS: dict[str, str] = {
+    "art": "arena.adapters.datasets.art:ART",
     "dpo": "arena.adapters.datasets.dpo:DPO",
     "episodes": "arena.adapters.datasets.turns:Episodes",
     "grpo": "arena.adapters.datasets.grpo:GRPO",

@@ -1,5 +1,6 @@
 """Episodes as verifiers' graphs of messages, read without the package."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def paths(trace: dict[str, Any]) -> list[list[dict[str, Any]]]:
     """The nodes from the root to each leaf."""
     nodes = trace["nodes"]
     parents = {node["parent"] for node in nodes}
-    found = []
+    found: list[list[dict[str, Any]]] = []
     for leaf in range(len(nodes)):
         if leaf not in parents:
             path, at = [], leaf
@@ -62,21 +63,21 @@ def same_as_segments(trajectory: Trajectory, trace: dict[str, Any]) -> None:
         assert joined(path, "logprobs") == [p for p in segment.logprobs if p is not None]
 
 
-KINDS: dict[str, LLMAgent] = {
-    "chat": llm(ToyModel(*ANSWERS)),
-    "snapshot": llm(ToyModel(*ANSWERS), style="snapshot"),
-    "window": llm(ToyModel(*ANSWERS), style="window", window=1),
-    "strip": llm(ToyModel("<think>so</think><answer>9</answer>", *ANSWERS[1:]), thinking="strip"),
-    "no system": llm(ToyModel(*ANSWERS, system=False)),
-    "no end": llm(ToyModel(*ANSWERS, ends=False)),
-    "votes": llm(ToyModel(*ANSWERS, *ANSWERS), decode="vote", votes=3),
-    "cut": llm(ToyModel(Completion("9", "length", ids=(57,), logprobs=(-0.25,), logprob_kind="raw"), *ANSWERS)),
+KINDS: dict[str, Callable[[], LLMAgent]] = {
+    "chat": lambda: llm(ToyModel(*ANSWERS)),
+    "snapshot": lambda: llm(ToyModel(*ANSWERS), style="snapshot"),
+    "window": lambda: llm(ToyModel(*ANSWERS), style="window", window=1),
+    "strip": lambda: llm(ToyModel("<think>so</think><answer>9</answer>", *ANSWERS[1:]), thinking="strip"),
+    "no system": lambda: llm(ToyModel(*ANSWERS, system=False)),
+    "no end": lambda: llm(ToyModel(*ANSWERS, ends=False)),
+    "votes": lambda: llm(ToyModel(*ANSWERS, *ANSWERS), decode="vote", votes=3),
+    "cut": lambda: llm(ToyModel(Completion("9", "length", ids=(57,), logprobs=(-0.25,), logprob_kind="raw"), *ANSWERS)),
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_paths_are_the_sequences_of_tokens_that_were_given_and_sampled(kind: str) -> None:
-    trajectory = seat(played([KINDS[kind], "first"]))
+    trajectory = seat(played([KINDS[kind](), "first"]))
     (trace,) = row_of(trajectory)["traces"]
     same_as_segments(trajectory, trace)
     assert trace["agent"]["trainable"]
@@ -85,7 +86,7 @@ def test_paths_are_the_sequences_of_tokens_that_were_given_and_sampled(kind: str
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_node_has_its_own_message_and_calls_point_at_answers(kind: str) -> None:
-    trajectory = seat(played([KINDS[kind], "first"]))
+    trajectory = seat(played([KINDS[kind](), "first"]))
     (trace,) = row_of(trajectory)["traces"]
     nodes = trace["nodes"]
     for at, node in enumerate(nodes):
@@ -104,7 +105,7 @@ def test_every_node_has_its_own_message_and_calls_point_at_answers(kind: str) ->
 
 
 def test_a_snapshot_tells_the_rules_once() -> None:
-    trajectory = seat(played([KINDS["snapshot"], "first"]))
+    trajectory = seat(played([KINDS["snapshot"](), "first"]))
     (trace,) = row_of(trajectory)["traces"]
     assert sum(node["message"]["role"] == "system" for node in trace["nodes"]) == 1
     assert len(paths(trace)) > 1

@@ -60,7 +60,7 @@ def same_samples(trace: Any, trajectory: Trajectory) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_branches_are_our_sequences(kind: str, tmp_path: Path) -> None:
-    episode = played([KINDS[kind], "first"])
+    episode = played([KINDS[kind](), "first"])
     (found,) = loaded([episode], tmp_path, filters=Filters(seats=(0,)))
     (trace,) = found.traces
     same_samples(trace, Trajectory(episode, 0))
