@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from arena.adapters.datasets.scribe import Scribe
+from arena.adapters.datasets.scribe import scribe_of
 from arena.adapters.datasets.tokens import Lacking
 from arena.adapters.datasets.trajectory import Trajectory
 from arena.agent import Call, View
@@ -114,7 +114,7 @@ def exchanges(trajectory: Trajectory, prompting: Prompting | None = None, *, ane
     options = asked_by(trajectory, prompting, anew=anew)
     if recorded is not None:
         _check_dropped(trajectory, options)
-    scribe, seat = Scribe(options), Conversation(None)
+    scribe, seat = scribe_of(options), Conversation(None)
     for view, turn, attempt in _asked(trajectory):
         tell(scribe.prompter, view, seat)
         if recorded is not None:

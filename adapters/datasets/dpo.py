@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from arena.adapters.datasets.chat import Exchange, asked_by
 from arena.adapters.datasets.columns import check_choice
 from arena.adapters.datasets.format import Row
-from arena.adapters.datasets.scribe import Scribe
+from arena.adapters.datasets.scribe import Scribe, scribe_of
 from arena.adapters.datasets.tokens import Lacking
 from arena.adapters.datasets.trajectory import Trajectory, digest
 from arena.adapters.datasets.worded import Worded
@@ -108,7 +108,7 @@ class DPO(Worded):
             if self.pairs != "fork":
                 yield from [row for held in turns for row in self._corrected(trajectory, held)]
             if self.pairs != "wrong":
-                scribe = Scribe(asked_by(trajectory, self.prompting, anew=self.anew))
+                scribe = scribe_of(asked_by(trajectory, self.prompting, anew=self.anew))
                 for held in self._drawn(trajectory, [held for held in turns if held[-1].legal]):
                     yield from self._forked(trajectory, held, scribe)
 

@@ -1,6 +1,8 @@
 """Scribe: a seat's answers as messages: as a language model gave them, or as one would have been told to."""
 
 import json
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from arena.adapters.models.native import template_message
@@ -16,7 +18,7 @@ from arena.tools.call import Codec, Format
 from arena.tools.openai import tool_calls_of
 from arena.tools.task import ToolTask
 
-__all__ = ["Scribe", "Spoken", "merged", "written"]
+__all__ = ["Scribe", "Spoken", "merged", "scribe_of", "written"]
 
 
 class Spoken(NamedTuple):
@@ -68,6 +70,22 @@ class Scribe:
         text = harmless(clean(action), rules=True)
         message = Message("assistant", text if is_open(view) else FORMS[options.form].format(text))
         return Spoken(message, message)
+
+
+def scribe_of(options: Prompting) -> Scribe:
+    """A scribe of these options, kept for the next seat: to compile templates takes milliseconds.
+
+    Raises ValueError where they cannot be used.
+    """
+    folder = Path(options.template)
+    files = [(path.name, path.stat()) for path in sorted(folder.glob("*.j2"))] if options.template else []
+    return _kept(options, tuple([(name, stat.st_mtime_ns, stat.st_size) for name, stat in files]))
+
+
+@lru_cache(maxsize=256)
+def _kept(options: Prompting, files: tuple[tuple[str, int, int], ...]) -> Scribe:
+    """`files`: the templates as they are now."""
+    return Scribe(options)
 
 
 def _called(codec: Codec, action: Action, first: int) -> Message:

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from arena.adapters.datasets.chat import Dialogue, Exchange, dialogues, exchanges
 from arena.adapters.datasets.format import Format, Row
-from arena.adapters.datasets.scribe import merged, written
+from arena.adapters.datasets.scribe import merged, scribe_of, written
 from arena.adapters.datasets.tokens import Lacking
 from arena.adapters.datasets.trajectory import Trajectory
-from arena.agents.prompting import Prompter, Prompting
+from arena.agents.prompting import Prompting
 from arena.model import Message
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class Worded(Format):
 
     def __init__(self, anew: bool, system: bool, **prompting: Any) -> None:
         self.prompting = Prompting(**prompting)
-        Prompter(self.prompting)  # a mistake in its templates is found before anything is written
+        scribe_of(self.prompting)  # a mistake in its templates is found before anything is written
         self.anew, self.system = anew, system
 
     def exchanges(self, trajectory: Trajectory) -> list[Exchange]:
