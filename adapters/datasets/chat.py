@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from arena.adapters.datasets.scribe import scribe_of
+from arena.adapters.datasets.scribe import Scribe, Spoken, scribe_of
 from arena.adapters.datasets.tokens import Lacking
 from arena.adapters.datasets.trajectory import Trajectory
 from arena.agent import Call, View
@@ -31,6 +31,10 @@ __all__ = ["Answer", "Dialogue", "Exchange", "asked_by", "dialogue", "dialogues"
 _DEFAULT = Prompting()
 _ANSWERS = frozenset(("generate", "chat", "score"))
 _SENT = _ANSWERS | {"sample"}
+_TEMPLATES = (
+    "it was told something else than these prompts write; where they came from a folder of templates, name it "
+    "(template=...)"
+)
 _OPTIONS = frozenset(Prompting.__struct_fields__) - {"template"}
 
 
@@ -112,19 +116,22 @@ def exchanges(trajectory: Trajectory, prompting: Prompting | None = None, *, ane
     """
     recorded = None if anew else _recorded(trajectory)
     options = asked_by(trajectory, prompting, anew=anew)
+    scribe, seat = scribe_of(options), Conversation(None)
     if recorded is not None:
         _check_dropped(trajectory, options)
-    scribe, seat = scribe_of(options), Conversation(None)
+        _check_taken_up(trajectory, scribe)
     for view, turn, attempt in _asked(trajectory):
+        own = turn.ply >= trajectory.episode.fork and not _forced(attempt)
+        said: Spoken | None
         tell(scribe.prompter, view, seat)
-        if recorded is not None:
-            _compare(trajectory, turn, attempt, seat)
-            said = scribe.recalled(view, attempt, seat.counted)
-        else:
+        if recorded is None:
             said = scribe.say(view, attempt, turn.action if attempt.verdict == "legal" else None, seat.counted)
+        else:
+            if own:
+                _compare(trajectory, turn, attempt, seat)
+            said = scribe.recalled(view, turn, attempt, seat.counted, own=own)
         if said is None:
             continue
-        own = turn.ply >= trajectory.episode.fork and not _forced(attempt)
         tools = scribe.prompter.schemas(view.game)
         yield Exchange(tuple(seat.messages), said.answer, tools, turn, attempt, view, own)
         seat.calls, seat.counted = said.calls, seat.counted + len(said.calls)
@@ -189,10 +196,7 @@ def _compare(trajectory: Trajectory, turn: Turn, attempt: Attempt, seat: Convers
     if call is None or call.sent == clean("\n\n".join([message.content for message in seat.new])):
         return
     if len(seat.new) > 1:
-        raise Lacking(
-            f"{_where(trajectory)}, ply {turn.ply}: it was told something else than these prompts write; where they "
-            "came from a folder of templates, name it (template=...)"
-        )
+        raise Lacking(f"{_where(trajectory)}, ply {turn.ply}: {_TEMPLATES}")
     seat.new[-1] = seat.messages[-1] = msgspec.structs.replace(seat.new[-1], content=call.sent)
 
 
@@ -214,6 +218,13 @@ def _check_dropped(trajectory: Trajectory, options: Prompting) -> None:
             f"{_where(trajectory)}: the context was full and exchanges were left out of its prompts; which ones is on "
             "record in tokens only"
         )
+
+
+def _check_taken_up(trajectory: Trajectory, scribe: Scribe) -> None:
+    """Raise Lacking where a model that went on from another episode was told its beginning by unknown templates."""
+    told = trajectory.policy.template_hash.partition("/")[0]
+    if trajectory.turns and trajectory.turns[0].ply < trajectory.episode.fork and told != scribe.prompter.hash:
+        raise Lacking(f"{_where(trajectory)}: {_TEMPLATES}")
 
 
 def _where(trajectory: Trajectory) -> str:

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 from arena.adapters.models.native import template_message
 from arena.agent import View
 from arena.agents.prompting import FORMS, Prompter, Prompting, harmless, is_open
+from arena.agents.recalled import answer_of, unanswered
 from arena.agents.said import read
 from arena.agents.telling import received
-from arena.episode import Attempt
+from arena.episode import Attempt, Turn
 from arena.game import Action
 from arena.model import Completion, Message
 from arena.text import clean
@@ -38,15 +39,17 @@ class Scribe:
     def __init__(self, options: Prompting) -> None:
         self.prompter = Prompter(options)
 
-    def recalled(self, view: View, attempt: Attempt, first: int) -> Spoken | None:
+    def recalled(self, view: View, turn: Turn, attempt: Attempt, first: int, *, own: bool) -> Spoken | None:
         """A model's answer on record; `first` numbers the ids of calls. None: it was not asked.
 
-        Of a reply that came from no model (`Agent.recall` of another agent's turn) the text is the answer.
+        `own`: the model gave it; else it took it up as its own (`Agent.recall`), whoever gave it.
         """
-        completion = received(attempt)
-        if completion is None and (attempt.calls or not attempt.raw):
-            return None
-        return self._read(view, completion or Completion(attempt.raw), first)
+        options, codec = self.prompter.options, self.prompter.codec
+        if own:
+            completion = received(attempt)
+        else:
+            completion = None if unanswered(attempt) else answer_of(view, turn, attempt, options, codec, first)
+        return None if completion is None else self._read(view, completion, first)
 
     def _read(self, view: View, completion: Completion, first: int) -> Spoken:
         thinking, codec = self.prompter.options.thinking, self.prompter.codec

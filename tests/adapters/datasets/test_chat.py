@@ -17,6 +17,7 @@ from arena.match import play_sync
 from arena.model import Completion, Message
 from arena.referee import Referee
 from arena.registry import GAMES
+from arena.rollouts.branching import branch
 from arena.tools.codec import CODECS
 from arena.tools.codec import Call as ToolCall
 from tests.adapters.datasets.talks import chat, llm, played, seat
@@ -337,6 +338,37 @@ def test_seats_that_were_never_asked_or_vacated() -> None:
     assert [each.answer.content for each in found] == ["shout"]  # vacated since
     empty = msgspec.structs.replace(gone, turns=[], outcome="void", returns=None, reason="down", forfeits=())
     assert dialogue(seat(empty)) == ((), (), ())
+
+
+@pytest.mark.parametrize("mode", ["messages", "tokens"])
+@pytest.mark.parametrize("style", ["chat", "snapshot", "window"])
+def test_a_model_that_goes_on_from_the_middle_of_an_episode(style: str, mode: str) -> None:
+    """Its own, a search's or another model's: it is told the beginning as if it had played it."""
+    said = ("bad", "I take <answer>defect</answer>", "<answer>cooperate</answer>")
+    befores: list[str | Agent] = [llm(chat(*said), style=style, window=1), "random", llm(chat(*said), answer="boxed")]
+    for before in befores:
+        start = played([before, "random"], PD, options=IPD)
+        model = chat("So <answer>defect</answer>", features=("n",) if mode == "messages" else ToyModel("").features)
+        for actions in (None, {0: "cooperate"}):
+            model.requests.clear()
+            who: list[str | Agent] = [llm(model, style=style, window=1), "random"]
+            (on,) = asyncio.run(branch(start, 3, 1, who, actions=actions))
+            found = list(exchanges(seat(on)))
+            own = [each for each in found if each.own]
+            assert [each.turn.ply for each in own] == list(range(3 if actions is None else 4, 6))
+            sent = [r.prompt_ids or asyncio.run(model.render(r.messages)) for r in model.requests]
+            assert [asyncio.run(model.render(each.prompt)) for each in own] == sent
+            assert {each.answer.content for each in own} == {"So <answer>defect</answer>"}
+
+
+def test_a_beginning_told_by_unknown_templates_is_lacking(tmp_path: Any) -> None:
+    (tmp_path / "system.j2").write_text("Play well. {{ rules }}")
+    start, model = played(["first", "first"]), chat("7", "9")
+    (on,) = asyncio.run(branch(start, 4, 1, [llm(model, template=str(tmp_path)), "first"]))
+    with pytest.raises(Lacking, match="template="):
+        list(exchanges(seat(on)))
+    found = [each.prompt for each in exchanges(seat(on), Prompting(template=str(tmp_path))) if each.own]
+    assert found == model.told
 
 
 def test_templates_that_take_no_systems_message() -> None:
