@@ -65,6 +65,7 @@ AGENTS: dict[str, str] = {
     "engine": "arena.adapters.models.agents:EngineAgent",
     "first": "arena.agents.simple:FirstAgent",
     "human": "arena.agents.human:HumanAgent",
+    "local": "arena.adapters.models.agents:LocalAgent",
     "mcts": "arena.agents.mcts:MCTSAgent",
     "minimax": "arena.agents.minimax:MinimaxAgent",
     "openai": "arena.adapters.models.agents:OpenAIAgent",

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, TypeVar, get_origin
 import msgspec
 
 from arena.adapters.models.engine import Engine
+from arena.adapters.models.local import Checkpoint
 from arena.adapters.models.openai import OpenAICompatible
 from arena.adapters.models.prices import Price
 from arena.adapters.models.settings import Settings, host_and_port
@@ -19,7 +20,7 @@ from arena.agents.prompting import Prompting
 from arena.agents.standin import StandIn
 from arena.model import Model, Sampling
 
-__all__ = ["EngineAgent", "OpenAIAgent", "SGLangAgent"]
+__all__ = ["EngineAgent", "LocalAgent", "OpenAIAgent", "SGLangAgent"]
 
 _MEANINGS = """
 model: the name of the model at the server; "": the one it serves
@@ -66,6 +67,13 @@ max_tokens_field: max_tokens, or max_completion_tokens, which newer models of Op
 extra: further fields of every request, as a JSON object; for sglang and engine chat_template_kwargs,
     reasoning_effort, frequency_penalty, presence_penalty, repetition_penalty, cache_salt
 server_args: what sglang.Engine takes beside the path, as a JSON object
+device: cpu, cuda, cuda:1, ...; "": the first accelerator there is, else the CPU
+dtype: auto (as the weights were saved), float32, bfloat16 or float16
+version: of the weights, for the record; "": a hash of them
+seed: of the generator that tokens are drawn with
+batch: the most sequences that are computed at once
+chat_template_kwargs: variables of the chat template, as a JSON object, such as {"enable_thinking": false}
+thread: true or false; true: matches go on while tokens are computed, but the same matches make other batches then
 """
 """What each option means, whichever of the agents has it."""
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -195,3 +203,20 @@ class EngineAgent(ServedAgent):
     def __init__(self, target: str, **options: Any) -> None:
         self.__signature__.bind(target, **options)
         super().__init__(_asked(Engine, target, options), options)
+
+
+@_described
+class LocalAgent(ServedAgent):
+    """A language model that transformers runs in this process: `local:/path/to/model`. All matches share its batches.
+
+    Options:
+        target: the folder of the model, as save_pretrained writes it
+    """
+
+    name = "local"
+    incidental = _OWN | {"batch", "device", "seed", "thread"}
+    __signature__: ClassVar[inspect.Signature] = _signature(Checkpoint, Prompting, Sampling)
+
+    def __init__(self, target: str, **options: Any) -> None:
+        self.__signature__.bind(target, **options)
+        super().__init__(_asked(Checkpoint, target, options), options)

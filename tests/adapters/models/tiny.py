@@ -1,0 +1,68 @@
+"""A language model and its tokenizer, made on the spot: one token a character of plain text, ChatML."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+TEMPLATE = (
+    "{%- for message in messages -%}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>"
+    "{{ '\n' }}{%- endfor -%}"
+    "{%- if add_generation_prompt -%}<|im_start|>assistant{{ '\n' }}{%- endif -%}"
+)
+MARKS = ("<|pad|>", "<|im_start|>", "<|im_end|>", "<|unk|>")
+
+
+def tokenizer() -> Any:
+    """68 tokens or so: lower-case letters, digits, signs; other characters are one unknown."""
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+    characters = "\n abcdefghijklmnopqrstuvwxyz0123456789.,:;!?'\"|+-*/=#()[]<>_\\"
+    vocabulary = {token: at for at, token in enumerate((*MARKS, *characters))}
+    made = Tokenizer(models.WordLevel(vocabulary, unk_token="<|unk|>"))
+    made.normalizer = normalizers.Lowercase()
+    made.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+    made.decoder = decoders.Fuse()
+    transformers: Any = import_module("transformers")
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made,
+        pad_token=MARKS[0],
+        eos_token=MARKS[2],
+        unk_token=MARKS[3],
+        additional_special_tokens=[MARKS[1]],
+        chat_template=TEMPLATE,
+    )
+
+
+def model(seed: int = 0, kind: str = "llama", width: int = 32, layers: int = 2, context: int = 2048) -> Any:
+    """Random weights, spread enough that no two tokens are about equally likely. `kind`: llama, qwen3, gemma, gpt2."""
+    import torch
+
+    transformers: Any = import_module("transformers")
+    common = {
+        "vocab_size": len(tokenizer()),
+        "initializer_range": 0.2,
+        "eos_token_id": 2,
+        "bos_token_id": None,
+        "pad_token_id": 0,
+    }
+    wide = {"n_embd": width, "n_layer": layers, "n_head": 4, "n_positions": context}
+    if kind != "gpt2":
+        wide = {
+            "hidden_size": width,
+            "intermediate_size": 2 * width,
+            "num_hidden_layers": layers,
+            "num_attention_heads": 4,
+            "num_key_value_heads": 2,
+            "head_dim": width // 4,
+            "max_position_embeddings": context,
+        }
+    names = {"llama": "LlamaConfig", "qwen3": "Qwen3Config", "gemma": "GemmaConfig", "gpt2": "GPT2Config"}
+    torch.manual_seed(seed)
+    return transformers.AutoModelForCausalLM.from_config(getattr(transformers, names[kind])(**common, **wide)).eval()
+
+
+def checkpoint(folder: Path, seed: int = 0, **options: Any) -> Path:
+    """The folder, with a model saved in it."""
+    model(seed, **options).save_pretrained(folder)
+    tokenizer().save_pretrained(folder)
+    return folder
