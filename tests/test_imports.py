@@ -35,8 +35,8 @@ EXTRA = {  # heavy packages, and the modules (by their last name) that exist for
     "sglang": set[str](),
     "stable_baselines3": SB3,
     "textarena": {"textarena"},
-    "torch": {*SB3, "trl"},
-    "transformers": {"trl"},
+    "torch": {*SB3, "generating", "trl"},
+    "transformers": {"generating", "trl"},
     "trl": {"trl"},
 }
 LATER = ("scipy", "sqlalchemy", "jinja2", "rich", "click", "chess", *EXTRA)
