@@ -33,7 +33,7 @@ class OpenRLHF(Format):
 
     name = "openrlhf"
     consumer = "OpenRLHF 0.11.2 agent executors"
-    checked = "field list of openrlhf 0.11.2's utils/agent.py and samples_generator.py"
+    checked = "loaded with openrlhf 0.11.2 (SamplesGenerator, without vllm)"
 
     def __init__(self, breaks: Breaks = "refuse", kinds: Kinds = "own", logprobs: bool = True) -> None:
         check_choice("breaks", breaks, "refuse", "rows")

@@ -49,7 +49,7 @@ class Slime(Format):
 
     name = "slime"
     consumer = "slime Sample (2026-08-21)"
-    checked = "field list of slime's utils/types.py (commit 624b824)"
+    checked = "loaded with slime, commit 624b824 (Sample.from_dict, append_response_tokens)"
     unit = "group"
     files = ("jsonl", "parquet")
     ids = Format.ids | {"group_index", "rollout_id"}

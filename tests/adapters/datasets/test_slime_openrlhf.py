@@ -1,4 +1,4 @@
-"""slime and OpenRLHF: the fields of their sources, which no machine of ours loads."""
+"""slime and OpenRLHF without them: the fields, as their sources have them."""
 
 from typing import Any
 
