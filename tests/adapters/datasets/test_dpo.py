@@ -44,9 +44,7 @@ def test_the_winning_move_is_chosen_and_the_blunder_rejected() -> None:
     assert best["value_chosen"] == 1.0
     assert best["value_rejected"] < 1.0
     assert best["prompt"][-1]["content"].startswith("You are X.\nX X .\nO O .")
-    assert {said(row, "chosen") for row in found} == {"<answer>3</answer>", "<answer>6</answer>"} & {
-        said(row, "chosen") for row in found
-    }
+    assert {said(row, "chosen") for row in found} <= {"<answer>3</answer>", "<answer>6</answer>"}  # or it stops 6
 
 
 def test_values_are_means_of_real_continuations() -> None:
