@@ -10,6 +10,7 @@ __all__ = ["FORMATS", "load_format", "make_format", "options_of_format"]
 
 FORMATS: dict[str, str] = {
     "art": "arena.adapters.datasets.art:ART",
+    "atif": "arena.adapters.datasets.atif:ATIF",
     "dpo": "arena.adapters.datasets.dpo:DPO",
     "episodes": "arena.adapters.datasets.turns:Episodes",
     "grpo": "arena.adapters.datasets.grpo:GRPO",

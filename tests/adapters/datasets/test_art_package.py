@@ -21,6 +21,7 @@ from tests.agents.toy_model import ToyModel
 pytestmark = pytest.mark.train
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # ART imports litellm, which asks the network otherwise
 art: Any = pytest.importorskip("art")
+transformers: Any = pytest.importorskip("transformers")
 migration: Any = pytest.importorskip("art.utils.trajectory_migration")
 parquet: Any = pytest.importorskip("art.utils.trajectory_logging")
 preprocessing: Any = pytest.importorskip("art.preprocessing.tokenize")
@@ -43,14 +44,13 @@ def tokenizer() -> Any:
     from tokenizers import Regex, Tokenizer
     from tokenizers.models import WordLevel
     from tokenizers.pre_tokenizers import Split
-    from transformers import PreTrainedTokenizerFast
 
     marks = ["<|im_start|>", "<|im_end|>", "<unk>", "<none>"]
     vocabulary = {chr(code): code for code in range(128)} | {mark: 128 + at for at, mark in enumerate(marks)}
     made = Tokenizer(WordLevel(vocabulary, unk_token="<unk>"))
     made.pre_tokenizer = Split(Regex(r"[\s\S]"), "isolated")
     made.add_special_tokens(marks)
-    wrapped = PreTrainedTokenizerFast(tokenizer_object=made, unk_token="<unk>", eos_token="<|im_end|>")
+    wrapped = transformers.PreTrainedTokenizerFast(tokenizer_object=made, unk_token="<unk>", eos_token="<|im_end|>")
     wrapped.chat_template = TEMPLATE
     return wrapped
 
