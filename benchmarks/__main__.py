@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import aec, coverage, faces, match, pairing, ratings, rules, startup, store, tournament
+from benchmarks import aec, coverage, faces, match, pairing, ratings, rollouts, rules, startup, store, tournament
 from benchmarks.load import tables, trouble
 from benchmarks.report import machine, table, write_json
 from benchmarks.timing import ROUNDS, Figure
@@ -44,6 +44,10 @@ BENCHMARKS = {
     ),
     "at_once": Benchmark(
         "Matches at once in one process, all episodes kept (CPU us/step, peak kB/match)", ("best", ""), match.at_once
+    ),
+    "rollouts": Benchmark(
+        "Episodes collected in groups of 8, over bare matches that are gathered (CPU us/episode)",
+        ("collect", "play"), rollouts.over_play,
     ),
     "tournament": Benchmark(
         "Tournament with its store, beside play_sync alone (games/CPU-s)", ("runner", "match"), tournament.beside_match

@@ -21,6 +21,7 @@ LINES = {
     "faces": ("TicTacToe-v0 AEC", "ConnectFour-v0 vector of 64"),
     "match": ("Chess-v0 first", "RockPaperScissors-v0 random"),
     "at_once": ("TicTacToe-v0 200 matches",),
+    "rollouts": ("40 at once", "200 at once, each written to a file"),
     "tournament": ("KuhnPoker-v0",),
     "pairing": ("blocks, opening luck 400 Elo, beside single games", "adaptive, close field (sd 200), beside gauntlet"),
     "coverage": ("unbalanced seats", "tasks on a common set"),
