@@ -43,7 +43,7 @@ class SkyRL(Format):
     consumer = "SkyRL 0.3.0 GeneratorOutput"
     checked = "validated, concatenated and merged by skyrl 0.3.0"
     unit = "group"
-    files = ("jsonl", "parquet")
+    files = ("jsonl", "jsonl.zst", "parquet")
 
     def __init__(
         self, steps: Steps = "none", rewards: Rewards = "outcome", kinds: Kinds = "own", logprobs: bool = True

@@ -51,7 +51,7 @@ class Slime(Format):
     consumer = "slime Sample (2026-08-21)"
     checked = "loaded with slime, commit 624b824 (Sample.from_dict, append_response_tokens)"
     unit = "group"
-    files = ("jsonl", "parquet")
+    files = ("jsonl", "jsonl.zst", "parquet")
     ids = Format.ids | {"group_index", "rollout_id"}
 
     def __init__(self, breaks: Breaks = "rows", kinds: Kinds = "own", logprobs: bool = True) -> None:

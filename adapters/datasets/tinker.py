@@ -36,7 +36,7 @@ class Tinker(Format):
     consumer = "tinker-cookbook 0.6.1 TrajectoryGroup (samples of one seat)"
     checked = "loaded with tinker-cookbook 0.6.1 (trajectory_to_data)"
     unit: ClassVar[Unit] = "group"
-    files = ("jsonl", "parquet")
+    files = ("jsonl", "jsonl.zst", "parquet")
 
     def __init__(self, kinds: Kinds = "own") -> None:
         check_choice("kinds", kinds, "own", "any")
