@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.policies import ActorCriticPolicy
@@ -52,7 +53,6 @@ class NetworkAgent(Agent):
 
     def __init__(self, policy: Policy, masked: bool, deterministic: bool = False) -> None:
         self.policy, self.masked, self.deterministic = policy, masked, deterministic
-        self._codec: Codec | None = None
 
     def choose(self, observations: NDArray[Any], masks: NDArray[np.bool_], chances: NDArray[np.float64]) -> list[int]:
         """Actions for observations of shape (batch, ...), masks (batch, actions) and chances in [0, 1) (batch,)."""
@@ -61,11 +61,8 @@ class NetworkAgent(Agent):
         return actions
 
     def codec(self, game: Game) -> Codec:
-        """Numbers for this game. Raises AgentError where the network takes other ones."""
-        table = game.action_table()
-        if self._codec is None or self._codec.table is not table:
-            self._codec = Codec(type(game).__name__, game)
-        return self._codec
+        """Numbers for this game; made once an episode."""
+        return Codec(type(game).__name__, game)
 
     def act(self, view: View) -> Reply:
         """See `Agent.act`."""
@@ -107,17 +104,14 @@ class SB3Agent(NetworkAgent):
 
     def prepare(self, game: Game, referee: Referee) -> None:
         """See `Agent.prepare`: the game must be the one that was learnt."""
-        if why := self.training.differs(game) if self.training else "":
-            raise AgentError(f"{self.name}: {why}")
         self.codec(game)
 
     def codec(self, game: Game) -> Codec:
-        """See `NetworkAgent.codec`."""
-        known, codec = self._codec, super().codec(game)
-        if codec is not known and (
-            (codec.observation_space(), codec.action_space()) != (self.model.observation_space, self.model.action_space)
-        ):
-            self._codec = None
+        """See `NetworkAgent.codec`. Raises AgentError for another game than the one that was learnt."""
+        if why := self.training.differs(game) if self.training else "":
+            raise AgentError(f"{self.name}: {why}")
+        codec = super().codec(game)
+        if (codec.observation_space(), codec.action_space()) != (self.model.observation_space, self.model.action_space):
             raise AgentError(f"{self.name}: the model was trained on other spaces than those of this game")
         return codec
 
@@ -133,8 +127,9 @@ def load_model(path: str | Path, algorithm: str = "", **arguments: Any) -> Any:
         raise ValueError(f"there is no model {str(path)!r}")
     if not algorithm:
         algorithm = _algorithm_of(path)
-    # A seed would begin the generators of the whole process anew.
-    return algorithm_class(algorithm).load(path, device="cpu", **{"seed": None, **arguments})
+    # Loading draws weights that are then replaced, and a seed would begin the generators of the whole process anew.
+    with torch.random.fork_rng(devices=[]):
+        return algorithm_class(algorithm).load(path, device="cpu", **{"seed": None, **arguments})
 
 
 def _algorithm_of(path: str | Path) -> str:

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
+from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from arena.adapters.sb3.player import NetworkAgent, algorithm_class, is_masked, 
 from arena.adapters.sb3.saving import generators, replacing, restore_generators
 from arena.adapters.sb3.selfplay import Rate, SelfPlayCallback
 from arena.adapters.sb3.vecenv import ArenaVecEnv
+from arena.registry import make_agent
 
 __all__ = ["Plan", "Progress", "Stopped", "Training", "settings"]
 
@@ -103,6 +105,9 @@ class Training:
         for name, number in (("save_every", save_every), ("eval_every", eval_every), ("games", games)):
             if type(number) is not int or number < 1:
                 raise ValueError(f"{name}={number!r}: allowed are numbers from 1")
+        _check(plan)
+        for anchor in anchors:
+            make_agent(anchor)
         self.plan, self.folder, self.watch = plan, Path(folder), watch
         self.save_every, self.eval_every, self.anchors, self.games = save_every, eval_every, anchors, games
         self._check_plan()
@@ -252,11 +257,12 @@ class Training:
         step = self.model.num_timesteps
         if step // self.eval_every > self.evaluated // self.eval_every:
             self.evaluate()
-        if self.stopping or step // self.save_every > self.saved // self.save_every:
-            self.save()
         if self.watch is not None:
             self.watch(self.progress())
-        if self.stopping:
+        stopping = self.stopping  # read once: a signal may set it at any moment
+        if stopping or step // self.save_every > self.saved // self.save_every:
+            self.save()
+        if stopping:
             self.model.logger.close()
             raise Stopped
 
@@ -297,6 +303,17 @@ class _Lines(KVWriter):
     def close(self) -> None:
         """See `KVWriter.close`."""
         self.file.close()
+
+
+def _check(plan: Plan) -> None:
+    """Raise ValueError for what neither the game nor the pool will refuse."""
+    algorithm_class(plan.algorithm)
+    if plan.lr is not None and not (isfinite(plan.lr) and plan.lr > 0):
+        raise ValueError(f"lr={plan.lr!r}: allowed are finite numbers above 0")
+    if not all(type(size) is int and size > 0 for size in plan.net):
+        raise ValueError(f"net={plan.net!r}: allowed are sizes from 1")
+    if not 0 <= plan.seed < 1 << 32:
+        raise ValueError(f"seed={plan.seed}: allowed are 0 to 2**32 - 1")
 
 
 def _step_of(checkpoint: Path) -> int:

@@ -1,27 +1,32 @@
 """Stable-Baselines3 learns from the numeric face, and what it learnt plays matches."""
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
 pytest.importorskip("sb3_contrib")
 
+import torch
 from sb3_contrib import MaskablePPO  # after importorskip: the extra may be missing
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
-from stable_baselines3 import DQN, PPO
+from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from arena.adapters.sb3 import SB3Agent, sb3_env
-from arena.agent import Agent
+from arena.adapters.sb3 import ArenaVecEnv, SB3Agent, sb3_env
+from arena.adapters.sb3.trained import Training
+from arena.agent import Agent, AgentError
 from arena.env import GameEnv
 from arena.game import Game
 from arena.match import play_sync
 from arena.numeric import finite_ids
-from arena.registry import make_agent
+from arena.referee import Referee
+from arena.registry import make_agent, make_game
 from tests.toy_games import Take
 
 
@@ -77,12 +82,99 @@ def test_bytes_of_a_text_are_food_for_a_policy_too(monkeypatch: pytest.MonkeyPat
     assert model.observation_space.dtype == np.uint8
 
 
-def test_a_model_of_another_game_makes_the_match_void(tmp_path: Path) -> None:
-    model = MaskablePPO("MlpPolicy", sb3_env("KuhnPoker-v0"), device="cpu")
-    model.save(tmp_path / "kuhn.zip")
-    episode = play_sync("TicTacToe-v0", [SB3Agent(str(tmp_path / "kuhn.zip")), "random"], seed=0)
+def saved(path: Path, algorithm: Any = MaskablePPO, env: Any = None, **arguments: Any) -> str:
+    """An untrained model of a game (TicTacToe by default) in a file."""
+    short = {"n_steps": 8, "batch_size": 8} if algorithm in (PPO, MaskablePPO) else {}
+    algorithm("MlpPolicy", env or ArenaVecEnv("TicTacToe-v0", 1), device="cpu", **short, **arguments).save(path)
+    return str(path)
+
+
+def test_a_model_of_another_game_is_refused_before_it_plays(tmp_path: Path) -> None:
+    agent = SB3Agent(saved(tmp_path / "kuhn.zip", env=sb3_env("KuhnPoker-v0", players=3)))
+    assert agent.training == Training("KuhnPoker-v0", {"players": 3}, "full")
+    told = r"sb3: the model was trained on KuhnPoker-v0 \(players=3\)"
+    with pytest.raises(AgentError, match=rf"{told}, not on TicTacToe-v0"):
+        agent.prepare(make_game("TicTacToe-v0"), Referee())
+    with pytest.raises(AgentError, match=rf"{told}; this game has other options"):
+        agent.prepare(make_game("KuhnPoker-v0"), Referee())
+    episode = play_sync("TicTacToe-v0", [agent, "random"], seed=0)
     assert episode.outcome == "void"
-    assert "trained on other spaces" in episode.reason
+    assert "not on TicTacToe-v0" in episode.reason
+    assert play_sync("KuhnPoker-v0", [agent, "random", "random"], options={"players": 3}).outcome == "terminated"
+
+
+def test_options_that_no_space_shows_are_told_apart(tmp_path: Path) -> None:
+    agent = SB3Agent(saved(tmp_path / "three.zip", env=ArenaVecEnv("ConnectFour-v0", 1, connect=3)))
+    with pytest.raises(AgentError, match=r"ConnectFour-v0 \(connect=3\); this game has other options, so other rules"):
+        agent.prepare(make_game("ConnectFour-v0"), Referee())
+    agent.prepare(make_game("ConnectFour-v0", 7, {"connect": 3}), Referee())
+
+
+def test_a_model_that_nobody_marked_is_judged_by_its_spaces(tmp_path: Path) -> None:
+    agent = SB3Agent(saved(tmp_path / "plain.zip", env=gymnasium.make("arena/KuhnPoker-v0", numeric=True)))
+    assert agent.training is None
+    with pytest.raises(AgentError, match="trained on other spaces"):
+        agent.prepare(make_game("TicTacToe-v0"), Referee())
+    assert play_sync("TicTacToe-v0", [agent, "random"], seed=0).outcome == "void"
+    assert play_sync("KuhnPoker-v0", [agent, "random"], seed=0).outcome == "terminated"
+
+
+def test_what_saw_less_of_a_text_than_a_match_shows_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arena.games.board.tictactoe.TicTacToe.features", Game.features)
+    history: Any
+    for history, fits in (("new", False), ("full", True)):
+        agent = SB3Agent(saved(tmp_path / "m.zip", env=ArenaVecEnv("TicTacToe-v0", 1, history=history)))
+        why = agent.training.differs(make_game("TicTacToe-v0")) if agent.training else "unmarked"
+        assert (why == "") == fits
+        assert fits or "history='new'" in why
+    assert play_sync("TicTacToe-v0", [agent, "random"], seed=0).outcome == "terminated"
+
+
+@pytest.mark.parametrize("algorithm", [A2C, DQN, MaskablePPO, PPO])
+def test_a_file_tells_which_algorithm_made_it(tmp_path: Path, algorithm: Any) -> None:
+    env = ArenaVecEnv("TicTacToe-v0", 1, illegal="random")
+    path = saved(tmp_path / "model.zip", algorithm, env)
+    agent = SB3Agent(path)
+    assert type(agent.model) is algorithm
+    assert type(SB3Agent(path, algorithm=algorithm.__name__).model) is algorithm
+    assert agent.masked == (algorithm is MaskablePPO)
+    episode = play_sync("TicTacToe-v0", [agent, "random"], seed=0)
+    assert episode.forfeits == () or not agent.masked
+
+
+def test_drawn_actions_come_from_the_seats_generator(tmp_path: Path) -> None:
+    spec = f"sb3:{saved(tmp_path / 'model.zip', seed=1)}?deterministic=false"
+    played = [play_sync("TicTacToe-v0", [spec, "first"], seed=seed) for seed in (1, 1, 2, 3, 4)]
+    moves = [[turn.action for turn in episode.turns] for episode in played]
+    assert moves[0] == moves[1]
+    assert any(other != moves[0] for other in moves[2:])
+
+
+def test_a_dqn_has_no_odds_to_draw_from(tmp_path: Path) -> None:
+    path = saved(tmp_path / "dqn.zip", DQN, ArenaVecEnv("TicTacToe-v0", 1))
+    with pytest.raises(ValueError, match="a DQN has values of actions, no odds"):
+        SB3Agent(path, deterministic=False)
+
+
+def test_loading_a_model_leaves_the_generators_of_the_process_alone(tmp_path: Path) -> None:
+    path = saved(tmp_path / "model.zip", seed=3)
+    np.random.seed(1)
+    torch.manual_seed(1)
+    expected = np.random.random(), torch.rand(1).item()
+    np.random.seed(1)
+    torch.manual_seed(1)
+    SB3Agent(path)
+    assert (np.random.random(), torch.rand(1).item()) == expected
+
+
+def test_a_policy_in_a_tournament_plays_many_games(tmp_path: Path) -> None:
+    agent = SB3Agent(saved(tmp_path / "model.zip"))
+    options: Any
+    for options in ({"columns": 4, "rows": 4, "connect": 3}, {}):
+        other = SB3Agent(saved(tmp_path / "four.zip", env=ArenaVecEnv("ConnectFour-v0", 1, **options)))
+        for seed in range(3):
+            assert play_sync("ConnectFour-v0", [other, other], seed=seed, options=options).outcome == "terminated"
+            assert play_sync("TicTacToe-v0", [agent, agent], seed=seed).outcome == "terminated"
 
 
 def test_wrong_arguments_name_what_is_allowed(tmp_path: Path) -> None:
@@ -90,6 +182,13 @@ def test_wrong_arguments_name_what_is_allowed(tmp_path: Path) -> None:
         SB3Agent("model.zip", algorithm="SARSA")
     with pytest.raises(ValueError, match="there is no model"):
         SB3Agent(str(tmp_path / "nothing.zip"))
+    (tmp_path / "text.zip").write_text("not a zip")
+    with pytest.raises(ValueError, match=r"text\.zip is no model of Stable-Baselines3"):
+        SB3Agent(str(tmp_path / "text.zip"))
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
+        archive.writestr("readme", "hello")
+    with pytest.raises(ValueError, match="does not tell which algorithm"):
+        SB3Agent(str(tmp_path / "other.zip"))
     with pytest.raises(ValueError, match="unknown game 'Tic'"):
         sb3_env("Tic")
     with pytest.raises(ValueError, match="no action_table"):
