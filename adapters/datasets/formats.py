@@ -15,6 +15,7 @@ FORMATS: dict[str, str] = {
     "episodes": "arena.adapters.datasets.turns:Episodes",
     "grpo": "arena.adapters.datasets.grpo:GRPO",
     "kto": "arena.adapters.datasets.kto:KTO",
+    "minari": "arena.adapters.datasets.minari:Minari",
     "openrlhf": "arena.adapters.datasets.openrlhf:OpenRLHF",
     "prime_rl": "arena.adapters.datasets.prime_rl:PrimeRL",
     "sft": "arena.adapters.datasets.sft:SFT",
