@@ -92,7 +92,11 @@ def sb3(game: str, steps: int, out: str | None, **given: Any) -> int:
                     done = None
     if done is None:
         step = run.progress().step
-        console.print(f"stopped at step {step:,}, all saved in {plain(folder)}: the same command goes on", markup=False)
+        console.print(
+            f"stopped at step {step:,}, all saved in {plain(folder)}: the same command goes on",
+            markup=False,
+            soft_wrap=True,
+        )
         return STOPPED
     _tell(console, done, plan, Path(folder))
     return 0
@@ -245,4 +249,8 @@ def _tell(console: Console, done: "sb3_training.Progress", plan: "sb3_training.P
     query = "&".join([f"{key}={value}" for key, value in plan.options.items()])
     game = shlex.quote(f"{plan.game}?{query}" if query else plan.game)
     agent = shlex.quote(f"sb3:{folder / 'model.zip'}")
-    console.print(f"let it play: {program()} tournament run --game {game} --agent {agent} --agent random", markup=False)
+    console.print(
+        f"let it play: {program()} tournament run --game {game} --agent {agent} --agent random",
+        markup=False,
+        soft_wrap=True,
+    )
