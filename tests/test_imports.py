@@ -27,7 +27,9 @@ SB3 = {
     "vecenv",
 }
 EXTRA = {  # heavy packages, and the modules (by their last name) that exist for them
+    "art": set[str](),
     "fastapi": {"web"},
+    "minari": set[str](),
     "open_spiel": {"openspiel"},
     "pyspiel": {"openspiel"},
     "ray": {"ray"},
@@ -38,6 +40,7 @@ EXTRA = {  # heavy packages, and the modules (by their last name) that exist for
     "torch": {*SB3, "generating", "trl"},
     "transformers": {"generating", "trl"},
     "trl": {"trl"},
+    "verifiers": set[str](),
 }
 LATER = ("scipy", "sqlalchemy", "jinja2", "rich", "click", "chess", *EXTRA)
 FILES = sources("arena", *ROOMS)

@@ -14,7 +14,7 @@ subtracts the mean of a group's rewards itself: an advantage of the export is in
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -26,9 +26,6 @@ from arena.adapters.datasets.tokens import Kinds, Lacking, segments
 from arena.adapters.datasets.trajectory import Trajectory
 from arena.agent import Call
 from arena.model import Message
-
-if TYPE_CHECKING:
-    import art
 
 __all__ = ["ART", "read_groups"]
 
@@ -156,8 +153,8 @@ def _metadata(trajectory: Trajectory) -> dict[str, float | int | str | bool | No
     }
 
 
-def read_groups(path: str | Path) -> "Iterator[art.TrajectoryGroup]":
-    """The groups of an exported JSON lines file as ART's objects, histories, tools and metadata included.
+def read_groups(path: str | Path) -> Iterator[Any]:
+    """The groups of an exported JSON lines file as ART's TrajectoryGroups, histories, tools and metadata included.
 
     Raises ValueError where openpipe-art is not installed.
     """
@@ -172,7 +169,7 @@ def read_groups(path: str | Path) -> "Iterator[art.TrajectoryGroup]":
         told = [dict_to_message_or_choice(each) for each in row["messages_and_choices"]]
         return row | {"messages_and_choices": told}
 
-    def trajectory(row: dict[str, Any]) -> art.Trajectory:
+    def trajectory(row: dict[str, Any]) -> Any:
         more = [History(**history(each)) for each in row["additional_histories"]]
         return art.Trajectory(**history(row) | {"additional_histories": more})
 
