@@ -30,8 +30,9 @@ _EARNED = "SELECT n, seat, grp, agent, game, role, reward FROM seats ORDER BY"
 _UNITS: dict[Unit, str] = {
     "seat": "SELECT n, seat, n || '-' || seat FROM seats WHERE chosen ORDER BY n, seat",
     "episode": "SELECT n, seat, n FROM seats WHERE chosen ORDER BY n, seat",
-    "group": """SELECT n, seat, grp FROM seats JOIN (SELECT grp AS own, MIN(n) AS first FROM seats WHERE chosen
-      GROUP BY grp) ON grp = own WHERE chosen ORDER BY first, grp, n, seat""",
+    "group": """SELECT n, seat, grp FROM
+      (SELECT n, seat, grp, MIN(n) OVER (PARTITION BY grp) AS first FROM seats WHERE chosen)
+      ORDER BY first, grp, n, seat""",
 }
 """Chosen seats with the unit they belong to: in the order of the source, a group where its first one is."""
 

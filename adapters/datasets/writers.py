@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Lines", "Parquet", "Shards", "kind_of", "kinds_of", "rows_of"]
 
-_CHUNK = 1 << 20  # about so many bytes of rows become a table at once
+_CHUNK = 1 << 20  # bytes of rows, as JSON, that become a table at once
 _GROUP = 16 << 20  # bytes of a row group
 _ROWS = 512  # rows of a table at most
+_encode = msgspec.json.Encoder().encode
 
 
 def kinds_of(form: Format | type[Format]) -> tuple[str, ...]:
@@ -113,11 +114,10 @@ class Lines:
         file = path.open("wb")
         packed = path.suffix == ".zst"
         self._file: Any = zstandard.ZstdCompressor().stream_writer(file, closefd=True) if packed else file
-        self._encode = msgspec.json.Encoder().encode
 
     def write(self, row: Row) -> None:
         """Add a line."""
-        self._file.write(self._encode(row) + b"\n")
+        self._file.write(_encode(row) + b"\n")
 
     def close(self) -> None:
         """Flush and close the file."""
@@ -139,7 +139,7 @@ class Parquet:
     def write(self, row: Row) -> None:
         """Add a row. Raises pyarrow's ArrowInvalid for a value that is not of its column's type."""
         self._rows.append(row)
-        self._weight += _weight(row)
+        self._weight += len(_encode(row))
         if self._weight >= _CHUNK or len(self._rows) >= _ROWS:
             self._chunk()
 
@@ -167,15 +167,3 @@ class Parquet:
             whole = pa.concat_tables(self._tables)
             self._file.write_table(whole, row_group_size=whole.num_rows)
             self._tables, self._bytes = [], 0
-
-
-def _weight(value: Any) -> int:
-    """About how many bytes a value takes, at little cost: the items of a list of numbers are not looked at."""
-    if isinstance(value, str):
-        return len(value)
-    if isinstance(value, dict):
-        return sum(map(_weight, value.values())) + 64
-    if isinstance(value, list | tuple):
-        plain = not value or isinstance(value[0], int | float)
-        return 8 * len(value) if plain else sum(map(_weight, value))
-    return 8

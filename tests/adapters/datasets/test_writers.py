@@ -4,13 +4,12 @@ import io
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import zstandard
 
 from arena.adapters.datasets.format import Row
-from arena.adapters.datasets.writers import Lines, Parquet, Shards, _weight, kind_of, kinds_of, rows_of
+from arena.adapters.datasets.writers import Lines, Parquet, Shards, kind_of, kinds_of, rows_of
 from tests.adapters.datasets.toys import Deals, Moves, Seats
 
 ROWS: list[Row] = [{"n": n, "text": "x" * (n % 7), "ids": list(range(n % 5))} for n in range(23)]
@@ -97,16 +96,14 @@ def test_refusals(tmp_path: Path) -> None:
         rows_of(type("Odd", (Moves,), {"schema": lambda _: None})(), "parquet", tmp_path, "train", None)
 
 
-@pytest.mark.parametrize(
-    ("value", "about"),
-    [
-        ("x" * 1000, 1000),
-        ([1] * 1000, 8000),
-        ({"a": ["x" * 500, "y" * 500]}, 1064),
-        (None, 8),
-        ([], 0),
-        ([{}, {}], 128),
-    ],
-)
-def test_how_much_a_row_weighs(value: Any, about: int) -> None:
-    assert _weight(value) == about
+def test_large_rows_are_written_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is bounded in bytes, not in rows."""
+    pa = pytest.importorskip("pyarrow")
+    monkeypatch.setattr("arena.adapters.datasets.writers._CHUNK", 1000)
+    file = Parquet(tmp_path / "x.parquet", pa.schema([("text", pa.string())]))
+    waiting = []
+    for size in (400, 400, 400, 5000, 10):
+        file.write({"text": "x" * size})
+        waiting.append(len(file._rows))
+    file.close()
+    assert waiting == [1, 2, 0, 0, 1]
