@@ -72,11 +72,29 @@ def make(texts: Iterable[str], seed: int) -> tuple[Any, Any]:
 
 
 def load(path: str | Path) -> tuple[Any, Any]:
-    """A checkpoint, a folder or a name of the Hugging Face Hub, and its tokenizer, which must have a chat template."""
+    """A checkpoint, a folder or a name of the Hugging Face Hub, and its tokenizer.
+
+    Only replies are learned, so that its chat template must mark them. One that does not (SmolLM2's) is exchanged for
+    ours, if ours writes the same. Raises ValueError where it does not.
+    """
     tokenizer = AutoTokenizer.from_pretrained(path)
     if not tokenizer.chat_template:
         raise ValueError(f"{path} has no chat template: take a model that was made for conversations (-Instruct)")
+    if "{%- generation" not in tokenizer.chat_template and "{% generation" not in tokenizer.chat_template:
+        if _written(tokenizer, TEMPLATE) != _written(tokenizer, tokenizer.chat_template):
+            raise ValueError(f"the chat template of {path} does not mark replies ({{% generation %}}) and is no ChatML")
+        tokenizer.chat_template = TEMPLATE
     return AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32), tokenizer
+
+
+def _written(tokenizer: Any, template: str) -> list[str]:
+    """Two conversations as a template writes them."""
+    told = [{"role": "system", "content": "a"}, {"role": "user", "content": "b"}]
+    answered = [*told, {"role": "assistant", "content": "c"}, {"role": "user", "content": "d"}]
+    return [
+        tokenizer.apply_chat_template(each, chat_template=template, tokenize=False, add_generation_prompt=asked)
+        for each, asked in ((told, True), (answered, False), (answered, True))
+    ]
 
 
 def save(model: Any, tokenizer: Any, folder: Path) -> None:

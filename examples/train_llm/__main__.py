@@ -1,0 +1,54 @@
+"""The command: `python -m examples.train_llm --help`."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from examples.train_llm.plan import SIZES
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Train, measure, rate and report every seed; what is finished is not done again. The exit code comes back."""
+    asked = _parsed(argv)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is there; so small matrices gain nothing from more
+    os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
+    try:
+        from examples.train_llm.course import train_all
+    except ImportError as error:
+        print(f"{error}: pip install 'gymnasium-arena[train]'", file=sys.stderr)
+        return 1
+    try:
+        train_all(Path(asked.out), asked.seeds, SIZES[asked.size], asked.model)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("python -m examples.train_llm", description=__doc__)
+    parser.add_argument("--out", default="runs/train-llm", help="folder of the runs (%(default)s)")
+    parser.add_argument("--seeds", default="1,2,3", type=_seeds, help="one run for each of these (1,2,3)")
+    parser.add_argument("--size", default="full", choices=SIZES, help="quick: a minute, to see that all works")
+    parser.add_argument(
+        "--model",
+        default="",
+        help="a checkpoint to begin with, a folder or a name of the Hugging Face Hub, such as "
+        "HuggingFaceTB/SmolLM2-135M-Instruct; without it a small decoder is made",
+    )
+    return parser.parse_args(argv)
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    found = tuple(int(part) for part in text.split(","))
+    if not found or min(found) < 0 or max(found) >= 1 << 31 or len(set(found)) < len(found):
+        raise argparse.ArgumentTypeError("different whole numbers from 0, with commas between")
+    return found
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
