@@ -92,7 +92,8 @@ class Datasets:
         except ImportError as error:
             raise ValueError("minari is not installed: pip install 'gymnasium-arena[train]'") from error
         folder.mkdir(parents=True)
-        self._minari, self.folder, self.data = minari, folder, data
+        self._minari, self.data = minari, data
+        self.folder = folder.resolve()  # Minari takes relative paths twice
         self._waiting: dict[str, list[Row]] = {}
         self._made: dict[str, Any] = {}
         self._size = self._count = 0

@@ -99,6 +99,12 @@ def test_chunks_are_one_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_path_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert len(written([play_sync("TicTacToe-v0", ["random", "random"], 1)], Path("some/out"), monkeypatch)) == 2
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_split_is_a_folder_of_datasets_and_the_process_keeps_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
