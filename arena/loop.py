@@ -12,7 +12,7 @@ from arena.agent import NO_INFO, Agent, AgentInfo, Reply, View, cleaned, stream_
 from arena.asking import TIMED_OUT, Answer, act, cancelled, checked, in_worker, prepared, reason_of, waits, within
 from arena.deal import Deal
 from arena.episode import Attempt, Episode, Outcome, Seat, Turn, joined, link
-from arena.game import Action, Game, LiveGame, Player
+from arena.game import Action, Game, LiveGame, Player, replace
 from arena.penalty import Penalties
 from arena.referee import Reading, Referee
 from arena.text import clean, show
@@ -264,7 +264,17 @@ class Match:
         """Who sat where; of a void match no role is asked, since the game itself may have failed."""
         roles = [""] * len(self.agents) if void else [self.state.role(p) for p in range(len(self.agents))]
         told = zip(self.agents, roles, self.deal.rules, strict=True)
-        return tuple([_seat(agent.name, role, rules, agent.info()) for agent, role, rules in told])
+        return tuple(
+            [_seat(agent.name, role, rules, _as_asked(agent.info(), last))
+             for (agent, role, rules), last in zip(told, self.last, strict=True)]
+        )  # fmt: skip
+
+
+def _as_asked(policy: AgentInfo, last: Turn | None) -> AgentInfo:
+    """With the weights that answered the seat last: another match may have seen newer ones since."""
+    calls = last.attempts[-1].calls if last is not None and last.attempts else ()
+    version = calls[-1].weight_versions[-1][1] if calls and calls[-1].weight_versions else ""
+    return replace(policy, weight_version=version) if version and version != policy.weight_version else policy
 
 
 def _seat(name: str, role: str, rules: str, policy: AgentInfo) -> Seat:

@@ -152,11 +152,11 @@ class SGLang(Weights, Native):
         asked = (self.logprobs, self.prompt_ids, self.lora_path, self.extra, self._updates)
         return msgspec.json.encode(("sglang", self.transport.urls, self.model, held, *asked)).decode()
 
-    async def update_weights(self, path: str, version: str, *, in_flight: bool = True, recompute: bool = False) -> None:
-        """See `Weights.update_weights`."""
+    async def update_weights(self, path: str, version: str, **how: Any) -> None:
+        """See `Weights.update_weights`, whose options these are."""
         self._updates, self._held = (path, version), None
         try:
-            await super().update_weights(path, version, in_flight=in_flight, recompute=recompute)
+            await super().update_weights(path, version, **how)
         finally:
             self._held = None
 

@@ -66,8 +66,8 @@ class Facts(msgspec.Struct, frozen=True):
 
     url: str
     names: tuple[str, ...]
-    """What it answers to. After `update_weights_from_disk` a server calls itself after the path of the weights, so the
-    name it was started under counts as well."""
+    """What it answers to, first the name it was started under: after `update_weights_from_disk` a server calls itself
+    after the path of the weights."""
     adapters: tuple[str, ...]
     context: int
     version: str
@@ -92,7 +92,7 @@ def facts_of(url: str, model: bytes, server: bytes, cards: bytes, text: bytes, t
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ModelError(f"{url}: not what SGLang says of itself ({error}): is it an SGLang server?") from None
     own = [card.id for card in served if card.parent is None]
-    names = [*own, told.get("served_model_name"), args.get("served_model_name")]
+    names = [args.get("served_model_name"), told.get("served_model_name"), *own]
     return Facts(
         url=url,
         names=tuple(dict.fromkeys(str(name) for name in names if name)),

@@ -100,6 +100,12 @@ class Fleet:
         self._direct = self.transport if urls == named else Transport.shared(urls, self.settings, named=named)
         return self._direct
 
+    async def refresh(self) -> None:
+        """See whether routers have other workers by now, so that none is left out."""
+        found = await asyncio.gather(*[self._ask_behind(endpoint, None) for endpoint in self.transport.urls])
+        if any(self._behind.get(url, now) != now for url, now in zip(self.transport.urls, found, strict=True)):
+            await self.forget()
+
     async def forget(self) -> None:
         """Ask the routers anew for their workers, next time."""
         stale, self._direct = self._direct, None
@@ -180,23 +186,42 @@ class Weights:
         """Go on generating."""
         await self.fleet.each("/continue_generation", b"{}")
 
-    async def update_weights(self, path: str, version: str, *, in_flight: bool = True, recompute: bool = False) -> None:
+    async def update_weights(
+        self,
+        path: str,
+        version: str,
+        *,
+        in_flight: bool = True,
+        recompute: bool = False,
+        abort: bool = False,
+        load_format: str = "",
+        token_step: int = 0,
+    ) -> None:
         """Load weights from a folder that the servers can read; answers say from which token on they are the new ones.
 
         `in_flight`: answers being written are stopped, and go on with the new weights (their `weight_versions` then
         have two spans). Their cache, and the prefix caches others use later, are still of the old weights unless
         `recompute` (slower). Not `in_flight`: the servers finish what they have begun first, and then empty their
-        caches. Nothing is aborted. From then on a server
-        calls itself after `path`.
-        Source: SGLang 0.5.23; in place measured (0.13 s for 135 million parameters on a CPU).
+        caches. Nothing is aborted, unless `abort`: then answers end with the tokens there are, which truncates their
+        matches. `load_format`: how the weights are stored, as servers name it ("": they look). `token_step`: the
+        trainer's step, which the servers keep. From then on a server calls itself after `path`; records name it by
+        what it was started as.
+
+        Where one of several servers fails the others hold the new weights: `weight_version` says so, and so does the
+        error. Source: SGLang 0.5.23; in place measured (0.13 s for 135 million parameters on a CPU).
         """
+        if abort and recompute:
+            raise ValueError("abort, recompute: allowed is one of them, as nothing is left to be computed anew")
         body = {
             "model_path": path,
             "weight_version": version,
-            "flush_cache": recompute or not in_flight,
-            "abort_all_requests": False,
+            "flush_cache": recompute or abort or not in_flight,
+            "abort_all_requests": abort,
+            **({"load_format": load_format} if load_format else {}),
+            **({"token_step": token_step} if token_step else {}),
         }
-        if not in_flight:
+        await self.fleet.refresh()
+        if abort or not in_flight:
             await self._load(body)
             return
         try:

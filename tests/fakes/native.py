@@ -138,8 +138,8 @@ async def model_info(call: Call) -> web.StreamResponse:
     fake = call.fake
     return await call.answer(
         {
-            "model_path": fake.model_path,
-            "served_model_name": fake.model,
+            "model_path": fake.loaded or fake.model_path,
+            "served_model_name": fake.loaded or fake.model,
             "tokenizer_path": fake.model_path,
             "is_generation": True,
             "preferred_sampling_params": None,
@@ -179,7 +179,7 @@ async def server_info(call: Call) -> web.StreamResponse:
 
 async def models(call: Call) -> web.StreamResponse:
     """GET /v1/models."""
-    names = sorted(call.fake.model_names or {call.fake.model})
+    names = sorted(call.fake.model_names or {call.fake.loaded or call.fake.model})
     length = call.engine.context_length
     owned = {"object": "model", "created": 1_700_000_000, "owned_by": call.fake.dialect}
     more: dict[str, Any] = {"parent": None, "max_model_len": length} if call.fake.dialect != "openai" else {}
@@ -208,6 +208,7 @@ async def update_weights_from_disk(call: Call) -> web.StreamResponse:
     if body.get("abort_all_requests"):
         engine.abort(everything=True)
     engine.update(body.get("weight_version"), body.get("flush_cache", True))
+    call.fake.loaded = body["model_path"]
     text = "Succeeded to update model weights."
     if body.get("weight_version") is not None:
         text += f" Weight version updated to {body['weight_version']}."

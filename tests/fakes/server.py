@@ -128,6 +128,8 @@ class FakeSGLang:
         self.engine = Engine(calling(answer), template or Template(), **options)
         self.dialect: Dialect = dialect
         self.model, self.model_path = model, f"/models/{model}"
+        self.loaded = ""
+        """The path of the last update of the weights: the server calls itself after it."""
         self.model_names = None if model_names is None else frozenset(model_names)
         self.api_key, self.tool_calls, self.cache_report = api_key, tool_calls, cache_report
         self.router, self.workers = router, tuple(workers)
