@@ -16,6 +16,7 @@ from arena.episode import Episode
 from arena.match import play_sync
 from arena.model import Completion, Sampling
 from arena.registry import make_game
+from arena.rollouts.branching import branch_sync
 from arena.tools.codec import CODECS, Call
 from tests.adapters.datasets.talks import chat, llm, played, seat
 from tests.agents.test_llm_tools import structured
@@ -234,3 +235,17 @@ def test_hostile_texts_and_names_come_back_as_they_were(tmp_path: Path) -> None:
     assert said[0] == episode.turns[0].attempts[0].calls[0].received
     assert trace["info"]["agent"] == episode.seats[0].agent
     same_as_segments(seat(episode), trace)
+
+
+def test_of_an_episode_played_on_from_another_only_what_was_played_in_it_is_trained() -> None:
+    whole = played([llm(ToyModel(*ANSWERS)), "first"])
+    ply = whole.turns[-1].ply - 1
+    (fork,) = branch_sync(whole, ply, 1, [llm(ToyModel("<answer>3</answer>", "<answer>7</answer>")), "first"])
+    trajectory = seat(fork)
+    (trace,) = row_of(trajectory)["traces"]
+    assert trace["agent"]["trainable"]
+    same_as_segments(trajectory, trace)
+    answers = [node for node in trace["nodes"] if node["message"]["role"] == "assistant"]
+    before = [attempt for turn in trajectory.turns if turn.ply < fork.fork for attempt in turn.attempts]
+    assert [node["sampled"] for node in answers] == [False] * len(before) + [True] * (len(answers) - len(before))
+    assert 0 < len(before) < len(answers)
