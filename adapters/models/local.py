@@ -5,6 +5,7 @@ a folder when it is first asked, which agents do that are named `local:PATH`. Ne
 """
 
 import asyncio
+import copy
 import importlib
 import importlib.util
 import threading
@@ -82,9 +83,16 @@ class LocalModel(Model):
         self._rendered: dict[tuple[tuple[Message, ...], bool], tuple[int, ...]] = {}
 
     async def _open(self) -> "_Host":
+        raise ModelError(f"{self.name}: there is no model")
+
+    def copy(self) -> "LocalModel":
+        """A model with these weights, which stay as they are now. Raises ModelError before they are loaded."""
         if self._host is None:
-            raise ModelError(f"{self.name}: the model has been closed")
-        return self._host
+            raise ModelError(f"{self.name}: not loaded yet")
+        model = copy.deepcopy(self._host.model).requires_grad_(False)
+        options: dict[str, Any] = {"seed": self.seed, "batch": self.batch, "thread": self.thread}
+        options |= {"name": self.name, "version": self.version, "chat_template_kwargs": self.variables}
+        return LocalModel(model, self._host.tokenizer, **options)
 
     async def complete(self, request: Request) -> tuple[Completion, ...]:
         """The answers. Raises ModelError; ContextOverflow where they do not fit; ValueError for half a request."""

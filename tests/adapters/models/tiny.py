@@ -12,11 +12,13 @@ TEMPLATE = (
 MARKS = ("<|pad|>", "<|im_start|>", "<|im_end|>", "<|unk|>")
 
 
-def tokenizer() -> Any:
-    """68 tokens or so: lower-case letters, digits, signs; other characters are one unknown."""
+ALL = "\n abcdefghijklmnopqrstuvwxyz0123456789.,:;!?'\"|+-*/=#()[]<>_\\"
+
+
+def tokenizer(characters: str = ALL) -> Any:
+    """A token for each of the characters (letters are made small); all others are one unknown."""
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-    characters = "\n abcdefghijklmnopqrstuvwxyz0123456789.,:;!?'\"|+-*/=#()[]<>_\\"
     vocabulary = {token: at for at, token in enumerate((*MARKS, *characters))}
     made = Tokenizer(models.WordLevel(vocabulary, unk_token="<|unk|>"))
     made.normalizer = normalizers.Lowercase()
@@ -33,13 +35,15 @@ def tokenizer() -> Any:
     )
 
 
-def model(seed: int = 0, kind: str = "llama", width: int = 32, layers: int = 2, context: int = 2048) -> Any:
+def model(
+    seed: int = 0, kind: str = "llama", width: int = 32, layers: int = 2, context: int = 2048, characters: str = ALL
+) -> Any:
     """Random weights, spread enough that no two tokens are about equally likely. `kind`: llama, qwen3, gemma, gpt2."""
     import torch
 
     transformers: Any = import_module("transformers")
     common = {
-        "vocab_size": len(tokenizer()),
+        "vocab_size": len(tokenizer(characters)),
         "initializer_range": 0.2,
         "eos_token_id": 2,
         "bos_token_id": None,
