@@ -1,8 +1,10 @@
 """What must hold of play through the real SGLang: tokens, log-probabilities, legality, cache, failures, weights."""
 
 import asyncio
+import json
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from math import log
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from arena.episode import Episode, prompts, validate
 from arena.match import play
 from arena.model import Completion, Message, Request, Sampling
 from arena.replaying import replay
+from tests.sglang.blank import blank
 from tests.sglang.recipe import Recipe
 from tests.sglang.server import Endpoint, Router, Server
 
@@ -244,6 +247,43 @@ def test_weights_that_change_in_flight_show_in_the_spans(busy: Server) -> None:
     assert (start, after) == (0, "step-2")
     assert before != after
     assert 0 < change < len(answer.ids)
+
+
+def test_a_trainers_next_weights_answer_in_the_middle_of_a_match(busy: Server, tmp_path: Path) -> None:
+    """The second checkpoint finds all tokens equally likely: log-probabilities show which weights answered."""
+    model_folder = Recipe.from_environment().model
+    vocabulary = json.loads((model_folder / "config.json").read_text(encoding="utf-8"))["vocab_size"]
+
+    async def playing() -> Episode:
+        agent = LLMAgent(model := Watched(busy.url), Prompting(), Sampling(max_tokens=24, temperature=1.0))
+        try:
+            referee = arena.Referee(illegal="random")
+            game = asyncio.ensure_future(play("IteratedPrisonersDilemma-v0", [agent, "random"], 1, TEN_ROUNDS, referee))
+            while len(model.asked) < 3 and not game.done():
+                await asyncio.sleep(0.01)
+            assert not game.done()
+            await model.update_weights(str(blank(model_folder, tmp_path / "step-3")), "step-3", token_step=3)
+            episode = await game
+            assert (await model.info()).weight_version == "step-3"
+            await model.update_weights(str(model_folder), "step-4", in_flight=False)  # as other tests want it
+            return episode
+        finally:
+            await agent.close()
+
+    episode = asyncio.run(playing())
+    validate(episode)
+    replay(episode)
+    assert episode.seats[0].policy.weight_version == "step-3"
+    new: list[float] = []
+    old: list[float] = []
+    for call in calls_of(episode, 0):
+        ends = [start for start, _ in call.weight_versions[1:]] + [len(call.completion_ids)]
+        for (start, version), end in zip(call.weight_versions, ends, strict=True):
+            (new if version == "step-3" else old).extend(call.logprobs[start:end])
+    assert old
+    assert len(new) > 1
+    assert max(abs(logprob + log(vocabulary)) for logprob in new[1:]) < 0.01  # the first was drawn before it is counted
+    assert max(old) > -1.0
 
 
 def test_what_a_router_loses_is_told(sglang: Endpoint, router: Router) -> None:
