@@ -90,7 +90,7 @@ def export(run: str, spec: str, out: str | None, **asked: Any) -> None:
     arena export runs/demo --out episodes.jsonl.zst          whole episodes; arena.episode.read reads them
     arena export runs/demo --format sft --winners --legal --dedup --out data
     arena export runs/demo --format sft --agent smol --min-rating 1100 --validation 0.1 --out data
-    arena export rollouts.jsonl.zst --format grpo --trainable --advantage group --out data
+    arena export rollouts.jsonl --format grpo --trainable --advantage group --out data
 
     Filters are all to hold; a seat of an episode is one sample. Void episodes are never exported. The folder holds
     data/train-*.parquet, data/validation-*, README.md (datasets.load_dataset reads the folder as it is) and
