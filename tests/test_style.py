@@ -14,7 +14,7 @@ from tests.repository import ROOMS, ROOT, sources
 VENDORED = (ROOT / "tests" / "fakes" / "sglang_api_types.py",)  # unchanged from its source, under its own licence
 CODE = sources("arena", *ROOMS)
 TESTS = [path for path in sources("tests") if path not in VENDORED]
-ALL = [*CODE, *TESTS, *sources("benchmarks", "docs", ".ci"), ROOT / "conftest.py"]
+ALL = [*CODE, *TESTS, *sources("benchmarks", "docs", "examples", ".ci"), ROOT / "conftest.py"]
 SILENCED = re.compile(r"#\s*(type:\s*ignore|noqa|pragma:\s*no)")
 RULE = r"type: ignore\[[\w, -]+\]|noqa: [A-Z]+\d+(?:, [A-Z]+\d+)*|pragma: no (?:cover|branch)"
 REASONED = re.compile(rf"# (?:{RULE})\W+.*[a-z]{{2}}")
