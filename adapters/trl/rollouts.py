@@ -281,9 +281,9 @@ class _Loop:
     """One event loop for all rollouts, so that agents keep their connections; in a notebook, in a thread of its own."""
 
     def __init__(self) -> None:
-        self._runner = asyncio.Runner()
+        self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self._thread: ThreadPoolExecutor | None = None
-        self._ended = weakref.finalize(self, self._runner.close)
+        self._ended = weakref.finalize(self, self._runner.get_loop().close)
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """The result of the work."""
