@@ -1,5 +1,6 @@
 """Learning: TRL's SFTTrainer on exported conversations, then its GRPOTrainer on games that the model plays itself."""
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ Progress = Callable[[int, int], None]
 Look = Callable[[int], None]
 disable_progress_bars()  # there is one bar for each stage
 logging.disable_progress_bar()
+warnings.filterwarnings("ignore", ".*gradient_checkpointing", FutureWarning)  # the name that older releases know
 
 
 class _Watch(TrainerCallback):  # type: ignore[misc]  # transformers has no types

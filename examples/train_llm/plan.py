@@ -8,6 +8,7 @@ import msgspec
 
 from arena.agents.prompting import Prompting
 from arena.model import Sampling
+from arena.registry import AgentSpec
 
 __all__ = ["GAME", "PROMPTING", "SAMPLING", "SIZES", "Purpose", "Size", "seeds", "spec"]
 
@@ -44,8 +45,8 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
 
 
 SIZES = {
-    "full": Size(blocks=250, sft_steps=400, grpo_steps=150, sft_looks=5, grpo_looks=10, look=100, games=400, rated=40),
-    "quick": Size(blocks=100, sft_steps=160, grpo_steps=30, sft_looks=2, grpo_looks=2, look=50, games=100, rated=5),
+    "full": Size(blocks=250, sft_steps=400, grpo_steps=250, sft_looks=5, grpo_looks=10, look=100, games=400, rated=40),
+    "quick": Size(blocks=100, sft_steps=160, grpo_steps=50, sft_looks=2, grpo_looks=2, look=50, games=100, rated=5),
 }
 
 Purpose = Literal["records", "practice", "curve", "figures", "ratings"]
@@ -57,7 +58,7 @@ def seeds(purpose: Purpose, run: int, count: int = 1) -> Sequence[int]:
     """The deals of one purpose in one run: no two purposes or runs share any.
 
     >>> seeds("curve", 3, 2)
-    range(301989888, 301989890)
+    range(285212672, 285212674)
     """
     if not 0 < count <= _ROOM:
         raise ValueError(f"count={count}: allowed are 1 to {_ROOM}")
@@ -67,7 +68,10 @@ def seeds(purpose: Purpose, run: int, count: int = 1) -> Sequence[int]:
 
 def spec(checkpoint: Path) -> str:
     """The model of a checkpoint as an agent of a tournament."""
-    return (
-        f"local:{checkpoint}?answer={PROMPTING.answer}&template={PROMPTING.template}"
-        f"&max_tokens={SAMPLING.max_tokens}&temperature={SAMPLING.temperature:g}"
-    )
+    told = {
+        "answer": PROMPTING.answer,
+        "template": PROMPTING.template,
+        "max_tokens": SAMPLING.max_tokens,
+        "temperature": SAMPLING.temperature,
+    }
+    return str(AgentSpec("local", str(checkpoint), tuple(told.items())))

@@ -6,6 +6,7 @@ from typing import Any
 
 from arena.adapters.datasets.exporting import export
 from arena.adapters.datasets.filters import Filters
+from arena.registry import AgentSpec
 from arena.tournaments.config import parse
 from arena.tournaments.runner import Tally, run
 from arena.tournaments.store import Store
@@ -14,7 +15,9 @@ from examples.train_llm.plan import GAME, PROMPTING, Size, seeds
 __all__ = ["FORMAT", "TEACHER", "make_records"]
 
 TEACHER = "minimax"
-FORMAT = f"sft?turns=all&answer={PROMPTING.answer}&template={PROMPTING.template}"
+_TOLD = {"turns": "all", "answer": PROMPTING.answer, "template": PROMPTING.template}
+FORMAT = str(AgentSpec("sft", "", tuple(_TOLD.items())))
+"""Whole conversations, told as the model will be when it plays."""
 Progress = Callable[[int, int], None]
 
 

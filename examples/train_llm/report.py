@@ -63,12 +63,21 @@ def tell(runs: dict[int, Run]) -> str:
         parts.append(f"| {told} | SFT alone | SFT, then GRPO | difference, paired by run |\n|---|---|---|---|")
         for name, line in _LINES.items():
             before, after = ([line(run, model, way) for run in found] for model in (_BEFORE, _AFTER))
-            change = interval([b - a for a, b in zip(before, after, strict=True)])
-            parts.append(f"| {name} | {interval(before)} | {interval(after)} | {change} |")
+            change = [b - a for a, b in zip(before, after, strict=True)]
+            cells = [_shown(name, values, sign) for values, sign in ((before, ""), (after, ""), (change, "+"))]
+            parts.append(f"| {name} | {' | '.join(cells)} |")
         parts.append("")
     parts += [_ratings(runs), _costs(runs)]
     parts += [f"- {'reached' if reached else 'NOT reached'}: {goal}" for goal, reached in goals(found).items()]
     return "\n".join(parts) + "\n"
+
+
+def _shown(name: str, values: Sequence[float], sign: str) -> str:
+    """A share in percent, a return as it is; the mean over runs, and half of its interval where there are several."""
+    scale, digits, unit = (1, 2, "") if "return" in name else (100, 1, " %")
+    found = interval([value * scale for value in values])
+    half = f" ± {found.half:.{digits}f}" if len(values) > 1 else ""
+    return f"{found.mean:{sign}.{digits}f}{half}{unit}"
 
 
 def _ratings(runs: dict[int, Run]) -> str:
