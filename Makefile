@@ -35,7 +35,7 @@ endif
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .NOTPARALLEL:
-.PHONY: help demo test lint bench bench-load bench-ratings docs coverage test-ci test-wheel $(MARKERS:%=test-%) sglang-cpu sglang-python demo-llm wheels \
+.PHONY: help demo test lint bench bench-load bench-ratings docs coverage test-ci test-wheel $(MARKERS:%=test-%) sglang-cpu sglang-python demo-llm train-llm wheels \
   clean distclean
 
 help: ## what there is
@@ -105,6 +105,9 @@ sglang-cpu: sglang-python ## the real SGLang on this machine's CPU until Ctrl-C 
 
 demo-llm: $(DEMO_VENV)/.core sglang-python ## a real language model in a rated tournament, on this machine's CPU; leaves runs/demo-llm
 	$(SGLANG) --run "$(DEMO_VENV)/bin/arena demo --model 'sglang:{url}?model=smollm2' --out runs/demo-llm $(ARGS)"
+
+train-llm: $(VENV)/.train ## a small language model, made here, learns from records and its own games (three seeds); leaves runs/train-llm
+	$(BIN)/python -m examples.train_llm $(ARGS)
 
 sglang-python:
 	@$(SGLANG_PYTHON) -c '' 2>/dev/null || { echo "SGLang's environment needs Python 3.11, and $(SGLANG_PYTHON) was not found:" \
