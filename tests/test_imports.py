@@ -17,6 +17,7 @@ SB3 = {
     "evaluation",
     "lanes",
     "network",
+    "odds",
     "opponents",
     "player",
     "sb3",
