@@ -14,7 +14,7 @@ from arena.game import Game, Player
 from arena.registry import make_agent
 from arena.solo import Opponents, Solo
 from arena.table import OVER, Setup
-from arena.text import clean, show
+from arena.text import clean
 from arena.tools.codec import Call
 from arena.tools.task import ToolTask
 from arena.tools.tool import Tool
@@ -119,8 +119,8 @@ class GameEnvironment:
             return f"{said}\nYou have forfeited: {harmless(clean(table.reasons[seat]))}\n{_OVER}"
         if solo.over or table.asked == OVER:
             return f"{said}\n{_OVER}"
-        legal = table.info(seat)["legal_actions"]
-        return f"{said}\nLegal actions: {harmless(', '.join(map(show, legal)))}" if legal else said
+        legal = () if table.note else table.info(seat)["legal_actions"]  # the note lists them
+        return f"{said}\nLegal actions: {harmless(', '.join(legal))}" if legal else said
 
     def _move(self, action: str) -> str:
         """
