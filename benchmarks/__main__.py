@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import aec, coverage, faces, match, pairing, ratings, rollouts, rules, startup, store, tournament
+from benchmarks import aec, coverage, faces, learning, match, pairing, ratings, rollouts, rules, startup, store, tournament
 from benchmarks.load import tables, trouble
 from benchmarks.report import machine, table, write_json
 from benchmarks.timing import ROUNDS, Figure
@@ -69,6 +69,18 @@ BENCHMARKS = {
         ("Arena", "peer"), ratings.beside_peers,
     ),
     "startup": Benchmark("Start of a process (CPU-s)", ("best", ""), startup.imports),
+    "sb3": Benchmark(
+        "MaskablePPO learns Connect Four on ArenaVecEnv, beside PettingZoo's classic game (k agent steps/CPU-s)",
+        ("Arena", "beside"), learning.speed,
+    ),
+    "sb3_strength": Benchmark(
+        "Share of games it then wins, likeliest move, seats in turn (result: difference; spread: 95 % over seeds)",
+        ("Arena", "beside"), learning.strength,
+    ),
+    "sb3_poker": Benchmark(
+        "Self-play of MaskablePPO against its past (exploitability, exact; spread: lowest and highest of the seeds)",
+        ("average", "last"), learning.self_play,
+    ),
     "load": Benchmark(
         "Matches of two language models at once, 20 turns each, with their store, at a fake server of 20 ms",
         ("Arena", "beside"), tables.turns,
@@ -86,8 +98,8 @@ BENCHMARKS = {
         ("beside", "alone"), trouble.slow,
     ),
 }  # fmt: skip
-USUAL = tuple(name for name in BENCHMARKS if not name.startswith("load"))
-"""What runs where nothing else is asked for: the tables of load take half an hour, `make bench-load`."""
+USUAL = tuple(name for name in BENCHMARKS if not name.startswith(("load", "sb3")))
+"""What runs where nothing else is asked for: the others take half an hour each, `make bench-load`, `make bench-sb3`."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
