@@ -5,15 +5,18 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from examples.train_llm.plan import SIZES
+import msgspec
 
-__all__ = ["main"]
+from examples.train_llm.plan import SIZES, Refused, Size
+
+__all__ = ["Settings", "main", "read"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Train, measure, rate and report every seed; what is finished is not done again. The exit code comes back."""
-    asked = _parsed(argv)
+    settings = read(argv)
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is there; so small matrices gain nothing from more
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     try:
@@ -22,14 +25,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{error}: pip install 'gymnasium-arena[train]'", file=sys.stderr)
         return 1
     try:
-        train_all(Path(asked.out), asked.seeds, SIZES[asked.size], asked.model)
-    except ValueError as error:
+        train_all(*settings)
+    except Refused as error:
         print(error, file=sys.stderr)
         return 2
     return 0
 
 
-def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+class Settings(NamedTuple):
+    """What was asked for."""
+
+    out: Path
+    runs: tuple[int, ...]
+    size: Size
+    checkpoint: str
+
+
+def read(argv: Sequence[str] | None = None) -> Settings:
+    """The command line. What has learned before is not to be overrun: a checkpoint's rates are smaller."""
     parser = argparse.ArgumentParser("python -m examples.train_llm", description=__doc__)
     parser.add_argument("--out", default="runs/train-llm", help="folder of the runs (%(default)s)")
     parser.add_argument("--seeds", default="1,2,3", type=_seeds, help="one run for each of these (1,2,3)")
@@ -40,7 +53,15 @@ def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
         help="a checkpoint to begin with, a folder or a name of the Hugging Face Hub, such as "
         "HuggingFaceTB/SmolLM2-135M-Instruct; without it a small decoder is made",
     )
-    return parser.parse_args(argv)
+    for name, of in (("sft", "a hundredth"), ("grpo", "a thousandth")):
+        told = f"learning rate of {name.upper()}; 0: the plan's ({{}}), of a checkpoint {of} of it"
+        rate = getattr(SIZES["full"], f"{name}_rate")
+        parser.add_argument(f"--{name}-rate", default=0.0, type=float, help=told.format(rate))
+    asked = parser.parse_args(argv)
+    size = SIZES[asked.size]
+    sft, grpo = (size.sft_rate / 100, size.grpo_rate / 1000) if asked.model else (size.sft_rate, size.grpo_rate)
+    size = msgspec.structs.replace(size, sft_rate=asked.sft_rate or sft, grpo_rate=asked.grpo_rate or grpo)
+    return Settings(Path(asked.out), asked.seeds, size, asked.model)
 
 
 def _seeds(text: str) -> tuple[int, ...]:

@@ -29,7 +29,7 @@ Bar = Callable[[int, int], None]
 def train_all(out: Path, run_numbers: Sequence[int], size: Size, checkpoint: str = "") -> str:
     """Every run, then `out/report.md` and `out/curves.svg`; the report comes back, and is printed.
 
-    Raises ValueError for a checkpoint that cannot be used and for a folder that holds other runs.
+    Raises Refused for a checkpoint that cannot be used and for a folder that holds other runs.
     """
     console, runs = Console(stderr=True), {}
     for number in run_numbers:

@@ -8,6 +8,8 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from examples.train_llm.plan import Refused
+
 __all__ = ["CONTEXT", "load", "make", "make_model", "make_tokenizer", "save"]
 
 CONTEXT = 256
@@ -75,16 +77,20 @@ def load(path: str | Path) -> tuple[Any, Any]:
     """A checkpoint, a folder or a name of the Hugging Face Hub, and its tokenizer.
 
     Only replies are learned, so that its chat template must mark them. One that does not (SmolLM2's) is exchanged for
-    ours, if ours writes the same. Raises ValueError where it does not.
+    ours, if ours writes the same. Raises Refused where it does not.
     """
-    tokenizer = AutoTokenizer.from_pretrained(path)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(path)
+        model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32)
+    except (OSError, ValueError) as error:
+        raise Refused(f"{path} cannot be loaded: {' '.join(str(error).split())[:300]}") from error
     if not tokenizer.chat_template:
-        raise ValueError(f"{path} has no chat template: take a model that was made for conversations (-Instruct)")
+        raise Refused(f"{path} has no chat template: take a model that was made for conversations (-Instruct)")
     if "{%- generation" not in tokenizer.chat_template and "{% generation" not in tokenizer.chat_template:
         if _written(tokenizer, TEMPLATE) != _written(tokenizer, tokenizer.chat_template):
-            raise ValueError(f"the chat template of {path} does not mark replies ({{% generation %}}) and is no ChatML")
+            raise Refused(f"the chat template of {path} does not mark replies ({{% generation %}}) and is no ChatML")
         tokenizer.chat_template = TEMPLATE
-    return AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32), tokenizer
+    return model, tokenizer
 
 
 def _written(tokenizer: Any, template: str) -> list[str]:

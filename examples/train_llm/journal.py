@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 import psutil
 
+from examples.train_llm.plan import Refused
+
 __all__ = ["Journal", "cpu_seconds"]
 
 
@@ -29,12 +31,12 @@ class Journal:
     """The folder of one run: `<stage>.json` says what came of a stage, the folder `<stage>` is what it left."""
 
     def __init__(self, folder: Path, terms: object) -> None:
-        """Raises ValueError where the folder holds a run of other `terms` (JSON values)."""
+        """Raises Refused where the folder holds a run of other `terms` (JSON values)."""
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         told, path = msgspec.json.encode(terms, order="sorted"), folder / "terms.json"
         if path.exists() and path.read_bytes() != told:
-            raise ValueError(f"{folder} holds a run of other terms ({path}); name another folder or remove this one")
+            raise Refused(f"{folder} holds a run of other terms ({path}); name another folder or remove this one")
         path.write_bytes(told)
 
     def result(self, stage: str) -> dict[str, Any] | None:

@@ -10,13 +10,17 @@ from arena.agents.prompting import Prompting
 from arena.model import Sampling
 from arena.registry import AgentSpec
 
-__all__ = ["GAME", "PROMPTING", "SAMPLING", "SIZES", "Purpose", "Size", "seeds", "spec"]
+__all__ = ["GAME", "PROMPTING", "SAMPLING", "SIZES", "Purpose", "Refused", "Size", "seeds", "spec"]
 
 GAME = "TicTacToe-v0"
 PROMPTING = Prompting(answer="plain", template=str(Path(__file__).parent / "prompts"))
 """The rules in eight words, the board with the numbers of its squares, and a reply that is the action alone."""
 SAMPLING = Sampling(max_tokens=8, temperature=1.0)
 """Free decoding: any token may come, nothing is forbidden, and the whole distribution is drawn from."""
+
+
+class Refused(ValueError):
+    """What was asked for cannot be done, and why, in one line."""
 
 
 class Size(msgspec.Struct, frozen=True, kw_only=True):

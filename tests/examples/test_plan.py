@@ -11,6 +11,7 @@ from arena.agent import View
 from arena.agents.prompting import Prompter
 from arena.match import play_sync
 from arena.registry import AgentSpec, make_game
+from examples.train_llm import __main__ as command
 from examples.train_llm import intervals, plan
 from examples.train_llm.opponents import Remembering, pool
 
@@ -82,3 +83,29 @@ def test_practice_is_against_one_that_errs_and_one_that_does_not() -> None:
     random, search, perfect = pool()
     assert (random, search) == ("random", "mcts?simulations=10")
     assert isinstance(perfect, Remembering)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rates"),
+    [
+        ([], (3e-3, 2e-3)),
+        (["--model", "some/folder"], (3e-5, 2e-6)),
+        (["--model", "some/folder", "--grpo-rate", "1e-5"], (3e-5, 1e-5)),
+        (["--sft-rate", "0.01", "--size", "quick"], (1e-2, 2e-3)),
+    ],
+)
+def test_a_checkpoint_learns_more_slowly_unless_told(arguments: list[str], rates: tuple[float, float]) -> None:
+    found = command.read(arguments)
+    assert (found.size.sft_rate, found.size.grpo_rate) == pytest.approx(rates)
+
+
+def test_what_is_not_said_is_the_reported_run() -> None:
+    assert command.read([]) == (Path("runs/train-llm"), (1, 2, 3), plan.SIZES["full"], "")
+
+
+@pytest.mark.parametrize("seeds", ["", "1,1", "-1", "x", str(1 << 31)])
+def test_seeds_that_are_none_are_refused(seeds: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as error:
+        command.read([f"--seeds={seeds}"])
+    assert error.value.code == 2
+    assert "--seeds" in capsys.readouterr().err
