@@ -35,7 +35,7 @@ endif
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .NOTPARALLEL:
-.PHONY: help demo test lint bench bench-load bench-ratings docs coverage test-ci test-wheel $(MARKERS:%=test-%) sglang-cpu sglang-python demo-llm train-llm wheels \
+.PHONY: help demo test lint bench bench-load bench-ratings bench-sb3 docs coverage test-ci test-wheel $(MARKERS:%=test-%) sglang-cpu sglang-python demo-llm train-llm wheels \
   clean distclean
 
 help: ## what there is
@@ -61,6 +61,9 @@ bench-load: $(VENV)/.test $(LOAD_VENV)/.load ## thousands of language models at 
 
 bench-ratings: $(VENV)/.test $(RATINGS_VENV)/.ratings ## ratings beside arena-rank and FastChat's bootstrap; coverage; pairing
 	ARENA_RATINGS_PYTHON=$(RATINGS_VENV)/bin/python $(BIN)/python -m benchmarks --only ratings,coverage,pairing,store $(ARGS)
+
+bench-sb3: $(VENV)/.train $(VENV)/.peers ## MaskablePPO on our games beside PettingZoo's; exploitability over self-play (an hour)
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m benchmarks --only sb3,sb3_strength,sb3_poker $(ARGS)
 
 docs: $(VENV)/.docs ## the site in site/, with a page per game
 	$(BIN)/mkdocs build --strict
