@@ -5,7 +5,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import aec, coverage, faces, learning, match, pairing, ratings, rollouts, rules, startup, store, tournament
+from benchmarks import (
+    aec,
+    coverage,
+    faces,
+    learning,
+    match,
+    pairing,
+    ratings,
+    rollouts,
+    rules,
+    startup,
+    store,
+    tournament,
+)
 from benchmarks.load import tables, trouble
 from benchmarks.report import machine, table, write_json
 from benchmarks.timing import ROUNDS, Figure
@@ -71,15 +84,15 @@ BENCHMARKS = {
     "startup": Benchmark("Start of a process (CPU-s)", ("best", ""), startup.imports),
     "sb3": Benchmark(
         "MaskablePPO learns Connect Four on ArenaVecEnv, beside PettingZoo's classic game (k agent steps/CPU-s)",
-        ("Arena", "beside"), learning.speed,
+        ("Arena", "beside"), learning.steps,
     ),
     "sb3_strength": Benchmark(
         "Share of games it then wins, likeliest move, seats in turn (result: difference; spread: 95 % over seeds)",
-        ("Arena", "beside"), learning.strength,
+        ("Arena", "beside"), learning.win_rates,
     ),
     "sb3_poker": Benchmark(
         "Self-play of MaskablePPO against its past (exploitability, exact; spread: lowest and highest of the seeds)",
-        ("average", "last"), learning.self_play,
+        ("average", "last"), learning.curves,
     ),
     "load": Benchmark(
         "Matches of two language models at once, 20 turns each, with their store, at a fake server of 20 ms",

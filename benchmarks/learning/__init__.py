@@ -5,33 +5,33 @@ Stable-Baselines3 and PettingZoo's classic games are imported when a table is as
 
 from benchmarks.timing import Figure, absent
 
-__all__ = ["self_play", "speed", "strength"]
+__all__ = ["curves", "steps", "win_rates"]
 
 _SB3 = ("torch", "stable_baselines3", "sb3_contrib")
 
 
-def speed(seconds: float) -> list[Figure]:
+def steps(seconds: float) -> list[Figure]:
     """Agent steps a second of learning and of playing."""
     if missing := absent(*_SB3, "pygame"):
         return [Figure("ConnectFour-v0", "x", note=missing)]
-    from benchmarks.learning.speed import steps
+    from benchmarks.learning.speed import steps as measured
 
-    return steps(seconds)
+    return measured(seconds)
 
 
-def strength(seconds: float) -> list[Figure]:
+def win_rates(seconds: float) -> list[Figure]:
     """Win rates after equal steps."""
     if missing := absent(*_SB3, "pygame"):
         return [Figure("ConnectFour-v0", "", note=missing)]
-    from benchmarks.learning.strength import win_rates
+    from benchmarks.learning.strength import win_rates as measured
 
-    return win_rates(seconds)
+    return measured(seconds)
 
 
-def self_play(seconds: float) -> list[Figure]:
+def curves(seconds: float) -> list[Figure]:
     """Exploitability over self-play."""
     if missing := absent(*_SB3):
         return [Figure("KuhnPoker-v0", "", note=missing)]
-    from benchmarks.learning.poker import curves
+    from benchmarks.learning.poker import curves as measured
 
-    return curves(seconds)
+    return measured(seconds)

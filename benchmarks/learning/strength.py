@@ -5,20 +5,19 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from os import cpu_count
-from statistics import fmean, variance
+from statistics import fmean
 from typing import Any, NamedTuple
 
-from scipy.stats import t as student
 from stable_baselines3.common.vec_env import VecEnv
 
 from arena.adapters.sb3 import evaluate
 from arena.adapters.sb3.opponents import Result
 from benchmarks.learning import setups
+from benchmarks.learning.intervals import difference, interval
 from benchmarks.timing import Figure, Spread
 
 __all__ = ["Size", "Way", "win_rates"]
 
-LEVEL = 0.95
 OPPONENTS = {"random": 200, "minimax?depth=4": 100}
 """Who the learners are measured against, and in how many games; the seats in turn, the same seed for all."""
 
@@ -105,24 +104,6 @@ def _line(opponent: str, steps: int, name: str, ours: Sequence[Rates], theirs: S
         f"against {opponent} after {steps:,} steps, beside {name}",
         "", fmean(mine), fmean(peer), difference(mine, peer), 0.0, note=note,
     )  # fmt: skip
-
-
-def interval(values: Sequence[float]) -> Spread:
-    """Student's interval for the mean: the seeds are the sample."""
-    mean, error = fmean(values), (variance(values) / len(values)) ** 0.5
-    reach = error * float(student.ppf((1 + LEVEL) / 2, len(values) - 1))
-    return Spread(mean, mean - reach, mean + reach)
-
-
-def difference(ours: Sequence[float], theirs: Sequence[float]) -> Spread:
-    """Welch's interval for the difference of two means."""
-    parts = [(variance(values) / len(values), len(values)) for values in (ours, theirs)]
-    middle, square = fmean(ours) - fmean(theirs), sum(part for part, _ in parts)
-    if square == 0:
-        return Spread(middle, middle, middle)
-    freedom = square**2 / sum([part**2 / (n - 1) for part, n in parts])
-    reach = square**0.5 * float(student.ppf((1 + LEVEL) / 2, freedom))
-    return Spread(middle, middle - reach, middle + reach)
 
 
 def _words(spread: Spread) -> str:
