@@ -45,7 +45,7 @@ def read(argv: Sequence[str] | None = None) -> Settings:
     """The command line. What has learned before is not to be overrun: a checkpoint's rates are smaller."""
     parser = argparse.ArgumentParser("python -m examples.train_llm", description=__doc__)
     parser.add_argument("--out", default="runs/train-llm", help="folder of the runs (%(default)s)")
-    parser.add_argument("--seeds", default="1,2,3", type=_seeds, help="one run for each of these (1,2,3)")
+    parser.add_argument("--seeds", default="4,5,6", type=_seeds, help="one run for each of these (%(default)s)")
     parser.add_argument("--size", default="full", choices=SIZES, help="quick: a minute, to see that all works")
     parser.add_argument(
         "--model",

@@ -49,7 +49,7 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
 
 
 SIZES = {
-    "full": Size(blocks=250, sft_steps=400, grpo_steps=160, sft_looks=5, grpo_looks=8, look=100, games=400, rated=40),
+    "full": Size(blocks=250, sft_steps=400, grpo_steps=300, sft_looks=5, grpo_looks=10, look=100, games=400, rated=40),
     "quick": Size(blocks=100, sft_steps=160, grpo_steps=50, sft_looks=2, grpo_looks=2, look=50, games=100, rated=5),
 }
 

@@ -100,7 +100,7 @@ def test_a_checkpoint_learns_more_slowly_unless_told(arguments: list[str], rates
 
 
 def test_what_is_not_said_is_the_reported_run() -> None:
-    assert command.read([]) == (Path("runs/train-llm"), (1, 2, 3), plan.SIZES["full"], "")
+    assert command.read([]) == (Path("runs/train-llm"), (4, 5, 6), plan.SIZES["full"], "")
 
 
 @pytest.mark.parametrize("seeds", ["", "1,1", "-1", "x", str(1 << 31)])
