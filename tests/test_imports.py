@@ -38,8 +38,8 @@ EXTRA = {  # heavy packages, and the modules (by their last name) that exist for
     "sglang": set[str](),
     "stable_baselines3": SB3,
     "textarena": {"textarena"},
-    "torch": {*SB3, "generating", "trl"},
-    "transformers": {"generating", "trl"},
+    "torch": {*SB3, "generating", "prefixes", "trl"},
+    "transformers": {"generating", "prefixes", "trl"},
     "trl": {"trl"},
     "verifiers": set[str](),
 }

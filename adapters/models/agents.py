@@ -72,6 +72,7 @@ dtype: auto (as the weights were saved), float32, bfloat16 or float16
 version: of the weights, for the record; "": a hash of them
 seed: of the generator that tokens are drawn with
 batch: the most sequences that are computed at once
+prefix_gb: memory for what conversations have said so far, in GiB; it is computed again where it is not kept
 chat_template_kwargs: variables of the chat template, as a JSON object, such as {"enable_thinking": false}
 thread: true or false; true: matches go on while tokens are computed, but the same matches make other batches then
 """
@@ -214,7 +215,7 @@ class LocalAgent(ServedAgent):
     """
 
     name = "local"
-    incidental = _OWN | {"batch", "device", "seed", "thread"}
+    incidental = _OWN | {"batch", "device", "prefix_gb", "seed", "thread"}
     __signature__: ClassVar[inspect.Signature] = _signature(Checkpoint, Prompting, Sampling)
 
     def __init__(self, target: str, **options: Any) -> None:

@@ -1,12 +1,12 @@
 """Generating: tokens drawn from a transformers model, many prompts at once. Needs torch and transformers.
 
 Why not `model.generate`: it draws with the global generator, one way of sampling for the whole batch, and computes
-a prompt as often as it stands in the batch. Here equal prompts are computed once, and what all prompts of a batch begin
-with (rules, a system's message) is computed once for all of them.
+a prompt as often as it stands in the batch. Here equal prompts are computed once, what new prompts of a batch begin
+with (rules, a system's message) once for all of them, and of a conversation that goes on only what is new.
 """
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from inspect import signature
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ import torch
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
+from arena.adapters.models.prefixes import Batch, Prefixes, Row, gathered
 from arena.model import ModelError, Sampling
 
 __all__ = ["Drawn", "Generator", "Question"]
@@ -28,6 +29,8 @@ class Question(NamedTuple):
 
     prompt: Ids
     sampling: Sampling
+    key: str = ""
+    """Of its conversation, whose later prompts extend this one; "": it has none."""
 
 
 class Drawn(NamedTuple):
@@ -38,14 +41,21 @@ class Drawn(NamedTuple):
     logprobs: tuple[float, ...]
     finished: bool
     """It ended by an end token or a stop text; else it was cut at `max_tokens`."""
+    cached: int = 0
+    """Tokens of the prompt that were known from before."""
 
 
 class Generator:
     """Draws from one model with a generator of its own: the same batches in the same order give the same tokens."""
 
-    def __init__(self, model: Any, tokenizer: Any, ends: frozenset[int], *, seed: int = 0, batch: int = 256) -> None:
-        """`ends`: tokens that end an answer. `batch`: the most rows computed at once."""
+    def __init__(
+        self, model: Any, tokenizer: Any, ends: frozenset[int], *, seed: int = 0, batch: int = 256, cache: int = 1 << 30
+    ) -> None:
+        """`ends`: tokens that end an answer. `batch`: the most rows computed at once. `cache`: bytes for prefixes."""
         self.model, self.tokenizer, self.ends, self.batch = model, tokenizer, ends, batch
+        plain = all(type(layer) is DynamicLayer for layer in DynamicCache(config=model.config).layers)
+        self.prefixes = Prefixes(cache if plain else 0)  # a sliding window or a state cannot be gathered
+        self._plain, self._weights = plain, self._fingerprint()
         self.device = next(model.parameters()).device
         self._chance = torch.Generator(self.device).manual_seed(seed)
         self._takes = frozenset(signature(model.forward).parameters)
@@ -54,48 +64,68 @@ class Generator:
 
     def draw(self, questions: Sequence[Question]) -> list[Drawn]:
         """An answer to each question, in order. Raises ModelError where the model's numbers are none."""
-        found: dict[int, Drawn] = {}
-        order = sorted(range(len(questions)), key=lambda at: len(questions[at].prompt))
+        return self._in_parts(questions, self._draw)
+
+    def score(self, questions: Sequence[tuple[Ids, Ids, str]]) -> list[tuple[float, ...]]:
+        """The raw log-probability of every token of each answer after its prompt; (prompt, answer, key) each."""
+        return self._in_parts(questions, self._score)
+
+    def _in_parts(self, questions: Sequence[Any], work: Callable[[list[Any]], list[Any]]) -> list[Any]:
+        """The work on all questions, those of about one length together."""
+        found: dict[int, Any] = {}
+        order = sorted(range(len(questions)), key=lambda at: len(questions[at][0]))
         with self._lock, torch.no_grad(), _evaluating(self.model):
+            if (now := self._fingerprint()) != self._weights:
+                self.prefixes.forget()
+                self._weights = now
             for start in range(0, len(order), self.batch):
                 part = order[start : start + self.batch]
-                found |= zip(part, self._draw([questions[at] for at in part]), strict=True)
+                found |= zip(part, work([questions[at] for at in part]), strict=True)
         return [found[at] for at in range(len(questions))]
 
-    def score(self, questions: Sequence[tuple[Ids, Ids]]) -> list[tuple[float, ...]]:
-        """The raw log-probability of every token of each answer after its prompt; (prompt, answer) each."""
-        found: dict[int, tuple[float, ...]] = {}
-        order = sorted(range(len(questions)), key=lambda at: (len(questions[at][0]), len(questions[at][1])))
-        with self._lock, torch.no_grad(), _evaluating(self.model):
-            for start in range(0, len(order), self.batch):
-                part = order[start : start + self.batch]
-                found |= zip(part, self._score([questions[at] for at in part]), strict=True)
-        return [found[at] for at in range(len(questions))]
+    def _fingerprint(self) -> int:
+        """Another number once weights were changed in place, as optimizers do. (Not by `parameter.data`.)"""
+        return sum([parameter._version for parameter in self.model.parameters()])
 
-    def _draw(self, questions: Sequence[Question]) -> list[Drawn]:
-        state = self._read([question.prompt for question in questions])
+    def _draw(self, questions: list[Question]) -> list[Drawn]:
+        state, cached = self._read([(question.prompt, question.key) for question in questions])
         drawing = _Drawing([question.sampling for question in questions], self.device)
         ids: list[list[int]] = [[] for _ in questions]
         logprobs: list[list[float]] = [[] for _ in questions]
         finished = [False] * len(questions)
-        alive = list(range(len(questions)))  # rows of `state`, in order
+        rows, done = list(range(len(questions))), set[int]()  # the question of each row of `state`
         while True:
             tokens, chosen = drawing.draw(state.logits, self._chance)
-            left = []
-            for row, (at, token, logprob) in enumerate(zip(alive, tokens.tolist(), chosen.tolist(), strict=True)):
+            for at, token, logprob in zip(rows, tokens.tolist(), chosen.tolist(), strict=True):
+                if at in done:
+                    continue
                 ids[at].append(token)
                 logprobs[at].append(logprob)
                 finished[at] = token in self.ends or self._stopped(ids[at], questions[at].sampling)
-                if not finished[at] and len(ids[at]) < questions[at].sampling.max_tokens:
-                    left.append(row)
-            if not left:
-                return [Drawn(tuple(i), tuple(p), f) for i, p, f in zip(ids, logprobs, finished, strict=True)]
-            if len(left) < len(alive):
-                rows = torch.tensor(left, device=self.device)
-                state.select(rows)
-                drawing.select(rows)
-                alive, tokens = [alive[row] for row in left], tokens[rows]
-            self._step(state, tokens[:, None])
+                if finished[at] or len(ids[at]) >= questions[at].sampling.max_tokens:
+                    done.add(at)
+            left = [row for row, at in enumerate(rows) if at not in done]
+            if 2 * len(left) <= len(rows):
+                self._keep(state, [(row, questions[at], ids[at]) for row, at in enumerate(rows) if at in done])
+                if not left:
+                    break
+                chosen_rows = torch.tensor(left, device=self.device)
+                state.select(chosen_rows)
+                drawing.select(chosen_rows)
+                rows, tokens, left = [rows[row] for row in left], tokens[chosen_rows], list(range(len(left)))
+            real = torch.zeros_like(tokens)
+            real[left] = 1
+            state.logits = self._forward(state, tokens[:, None], real[:, None])[:, -1]
+        both = zip(ids, logprobs, finished, cached, strict=True)
+        return [Drawn(tuple(each), tuple(own), end, known) for each, own, end, known in both]
+
+    def _keep(self, state: "_State", rows: Sequence[tuple[int, Question, list[int]]]) -> None:
+        """Keep what was computed of these rows: (row, question, answer). The last token was drawn, but never read."""
+        if not self.prefixes.most or state.mask is None:
+            return
+        batch = state.batch()
+        for row, question, answer in rows:
+            self.prefixes.keep(question.key, Row(batch, row, question.prompt + tuple(answer[:-1])))
 
     def _stopped(self, ids: Sequence[int], sampling: Sampling) -> bool:
         """Whether the answer so far holds a text that ends it."""
@@ -105,9 +135,9 @@ class Generator:
         text = self.tokenizer.decode(list(ids[-4 * tail :]), skip_special_tokens=False)
         return any(stop in text for stop in sampling.stop)
 
-    def _score(self, questions: Sequence[tuple[Ids, Ids]]) -> list[tuple[float, ...]]:
-        state = self._read([prompt for prompt, _ in questions])
-        answers = [answer for _, answer in questions]
+    def _score(self, questions: list[tuple[Ids, Ids, str]]) -> list[tuple[float, ...]]:
+        state, _ = self._read([(prompt, key) for prompt, _, key in questions])
+        answers = [answer for _, answer, _ in questions]
         width = max(1, *map(len, answers))
         padded = torch.tensor([[*answer, *[0] * (width - len(answer))] for answer in answers], device=self.device)
         logits = state.logits[:, None]
@@ -117,30 +147,39 @@ class Generator:
         logprobs = logits.float().log_softmax(-1).gather(-1, padded[..., None])[..., 0].tolist()
         return [tuple(row[: len(answer)]) for row, answer in zip(logprobs, answers, strict=True)]
 
-    def _read(self, prompts: Sequence[Ids]) -> "_State":
-        """The state after each prompt, a row each."""
-        unique = {prompt: row for row, prompt in enumerate(dict.fromkeys(prompts))}
-        texts = list(unique)
-        state = _State(DynamicCache(config=self.model.config), self.device)
-        plain = all(type(layer) is DynamicLayer for layer in state.cache.layers)
-        head = _common(texts) if plain and len(texts) > 1 else 0
+    def _read(self, prompts: Sequence[tuple[Ids, str]]) -> tuple["_State", list[int]]:
+        """The state after each prompt, a row each, and how many tokens were known. `prompts`: (prompt, key) each."""
+        unique: dict[Ids, Row | None] = {}
+        for prompt, key in prompts:
+            if unique.get(prompt) is None:
+                unique[prompt] = self.prefixes.longest(key, prompt) if key else None
+        cached = [len(row.ids) if (row := unique[prompt]) is not None else 0 for prompt, _ in prompts]
+        new = [prompt for prompt, row in unique.items() if row is None]
+        head = _common(new) if self._plain and len(new) > 1 else 0
         if head >= _SHARED:
-            self._pad_and_read(state, [texts[0][:head]])
-            state.select(torch.zeros(len(texts), dtype=torch.long, device=self.device))
-            texts = [text[head:] for text in texts]
-        self._pad_and_read(state, texts)
+            first = _State(DynamicCache(config=self.model.config))
+            self._pad_and_read(first, [new[0][:head]])
+            unique |= dict.fromkeys(new, Row(first.batch(), 0, new[0][:head]))
+        state = _State(DynamicCache(config=self.model.config))
+        known = list(unique.values())
+        if (some := next((row for row in known if row is not None), None)) is not None:
+            state.cache, state.mask = gathered(known, some.batch, self.model.config)
+        self._pad_and_read(state, [p[len(row.ids) if row is not None else 0 :] for p, row in unique.items()])
+        if self.prefixes.most:
+            batch = state.batch()
+            places = {prompt: at for at, prompt in enumerate(unique)}
+            for prompt, key in prompts:
+                self.prefixes.keep(key, Row(batch, places[prompt], prompt))
         if len(unique) < len(prompts):
-            state.select(torch.tensor([unique[prompt] for prompt in prompts], device=self.device))
-        return state
+            places = {prompt: at for at, prompt in enumerate(unique)}
+            state.select(torch.tensor([places[prompt] for prompt, _ in prompts], device=self.device))
+        return state, cached
 
     def _pad_and_read(self, state: "_State", texts: Sequence[Ids]) -> None:
         width = max(map(len, texts))
         padded = torch.tensor([[*[0] * (width - len(text)), *text] for text in texts], device=self.device)
         real = torch.tensor([[0] * (width - len(text)) + [1] * len(text) for text in texts], device=self.device)
         state.logits = self._forward(state, padded, real)[:, -1]
-
-    def _step(self, state: "_State", tokens: torch.Tensor) -> None:
-        state.logits = self._forward(state, tokens, torch.ones_like(tokens))[:, -1]
 
     def _forward(self, state: "_State", ids: torch.Tensor, real: torch.Tensor, keep: int = 1) -> torch.Tensor:
         """The logits after the last `keep` (0: all) of these tokens. `real`: 1 where a token is none of padding."""
@@ -156,8 +195,8 @@ class Generator:
 class _State:
     """What was read so far, a row for each prompt: keys and values, which of them are real, the logits after it."""
 
-    def __init__(self, cache: Any, device: torch.device) -> None:
-        self.cache, self.device = cache, device
+    def __init__(self, cache: DynamicCache) -> None:
+        self.cache = cache
         self.mask: torch.Tensor | None = None
         self.logits: torch.Tensor = torch.empty(0)
 
@@ -166,6 +205,11 @@ class _State:
         self.cache.batch_select_indices(rows)
         self.logits = self.logits[rows]
         self.mask = self.mask[rows] if self.mask is not None else None
+
+    def batch(self) -> Batch:
+        """What was computed so far; later steps leave it as it is."""
+        assert self.mask is not None, "nothing was read"
+        return Batch([(layer.keys, layer.values) for layer in self.cache.layers], self.mask)
 
 
 class _Drawing:

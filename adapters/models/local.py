@@ -62,23 +62,26 @@ class LocalModel(Model):
         version: str = "",
         seed: int = 0,
         batch: int = 256,
+        prefix_gb: float = 1.0,
         chat_template_kwargs: Mapping[str, Any] | None = None,
         thread: bool = False,
     ) -> None:
         """`model`: a causal language model of transformers, wherever it is; `tokenizer`: its own, with a chat template.
 
         `version`: of the weights, recorded with every answer; set the attribute when they change. `seed`: of the
-        generator that tokens are drawn with. `batch`: the most sequences computed at once. `thread`: compute in a
-        thread, so that the event loop goes on; the same games then no longer make the same batches.
+        generator that tokens are drawn with. `batch`: the most sequences computed at once. `prefix_gb`: memory for what
+        conversations have said so far, so that it is not computed again at each turn. `thread`: compute in a thread, so
+        that the event loop goes on; the same games then no longer make the same batches.
         """
-        self._set(batch, chat_template_kwargs)
+        self._set(batch, prefix_gb, chat_template_kwargs)
         self.version, self.seed, self.thread = version, seed, thread
         self.name = name or str(getattr(model.config, "name_or_path", "") or type(model).__name__)
-        self._host: _Host | None = _Host(model, tokenizer, seed, batch, thread)
+        self._host: _Host | None = _Host(model, tokenizer, seed, batch, thread, self.prefix_bytes)
 
-    def _set(self, batch: int, chat_template_kwargs: Mapping[str, Any] | None) -> None:
-        if batch < 1:
-            raise ValueError(f"batch={batch}: at least 1")
+    def _set(self, batch: int, prefix_gb: float, chat_template_kwargs: Mapping[str, Any] | None) -> None:
+        if batch < 1 or not prefix_gb >= 0:
+            raise ValueError(f"batch={batch}, prefix_gb={prefix_gb:g}: at least 1 and 0")
+        self.prefix_bytes = int(prefix_gb * 2**30)
         self.batch, self.variables = batch, dict(chat_template_kwargs or {})
         self._rendered: dict[tuple[tuple[Message, ...], bool], tuple[int, ...]] = {}
 
@@ -91,8 +94,15 @@ class LocalModel(Model):
             raise ModelError(f"{self.name}: not loaded yet")
         model = copy.deepcopy(self._host.model).requires_grad_(False)
         options: dict[str, Any] = {"seed": self.seed, "batch": self.batch, "thread": self.thread}
+        options["prefix_gb"] = self.prefix_bytes / 2**30
         options |= {"name": self.name, "version": self.version, "chat_template_kwargs": self.variables}
         return LocalModel(model, self._host.tokenizer, **options)
+
+    def forget(self) -> None:
+        """Let go of what conversations have said so far. It happens by itself once an optimizer has changed weights;
+        after other changes (`parameter.data`, an adapter that is switched) say it here."""
+        if self._host is not None:
+            self._host.generator.prefixes.forget()
 
     async def complete(self, request: Request) -> tuple[Completion, ...]:
         """The answers. Raises ModelError; ContextOverflow where they do not fit; ValueError for half a request."""
@@ -106,7 +116,7 @@ class LocalModel(Model):
         prompt = request.prompt_ids or await self.render(request.messages, request.tools)
         host.check(prompt, request.sampling.max_tokens, self.name)
         began = time.perf_counter()
-        asked = host.asked(prompt, request.sampling)
+        asked = host.asked(prompt, request.sampling, request.affinity)
         answers = await asyncio.gather(*[host.draws.answer(asked) for _ in range(request.n)])
         seconds = time.perf_counter() - began
         return tuple([self._completion(host, request, prompt, drawn, seconds) for drawn in answers])
@@ -122,7 +132,7 @@ class LocalModel(Model):
             logprob_kind=logprob_kind(request.sampling, None),
             usage={
                 "prompt_tokens": len(prompt),
-                "cached_tokens": 0,
+                "cached_tokens": drawn.cached,
                 "completion_tokens": len(drawn.ids),
                 "seconds": seconds,
             },
@@ -166,7 +176,7 @@ class LocalModel(Model):
         for answer in left:
             host.check(prompt + answer, 0, self.name)
         began = time.perf_counter()
-        rows = await asyncio.gather(*[host.scores.answer((prompt, answer)) for answer in left])
+        rows = await asyncio.gather(*[host.scores.answer((prompt, answer, affinity)) for answer in left])
         known = dict(zip(left, rows, strict=True)) | {(): ()}
         count = sum(map(len, left))
         usage = {"prompt_tokens": len(prompt) * len(left) + count, "cached_tokens": 0, "scored_tokens": count}
@@ -206,6 +216,7 @@ class Checkpoint(LocalModel):
         version: str = "",
         seed: int = 0,
         batch: int = 256,
+        prefix_gb: float = 1.0,
         chat_template_kwargs: Mapping[str, Any] | None = None,
         thread: bool = False,
     ) -> None:
@@ -214,7 +225,7 @@ class Checkpoint(LocalModel):
 
         Raises ValueError for a path that is no such folder, and where torch or transformers are missing.
         """
-        self._set(batch, chat_template_kwargs)
+        self._set(batch, prefix_gb, chat_template_kwargs)
         if dtype not in ("auto", "float32", "bfloat16", "float16"):
             raise ValueError(f"dtype={dtype!r}: allowed are auto, float32, bfloat16, float16")
         self.path = _folder(path)
@@ -237,7 +248,7 @@ class Checkpoint(LocalModel):
 class _Host:
     """A model and its tokenizer, and the batches of those who ask them."""
 
-    def __init__(self, model: Any, tokenizer: Any, seed: int, batch: int, thread: bool) -> None:
+    def __init__(self, model: Any, tokenizer: Any, seed: int, batch: int, thread: bool, prefix_bytes: int) -> None:
         generating = importlib.import_module("arena.adapters.models.generating")
         self.model, self.tokenizer = model, tokenizer
         self.library = importlib.import_module("transformers").__version__
@@ -245,17 +256,19 @@ class _Host:
         self.context = int(getattr(config, "max_position_embeddings", 0) or 0)
         self.vocabulary = int(model.get_input_embeddings().num_embeddings)
         self.ends = _ends(model, tokenizer)
-        self.asked: Callable[[tuple[int, ...], Sampling], Question] = generating.Question
-        self.generator: Generator = generating.Generator(model, tokenizer, self.ends, seed=seed, batch=batch)
+        self.asked: Callable[[tuple[int, ...], Sampling, str], Question] = generating.Question
+        self.generator: Generator = generating.Generator(
+            model, tokenizer, self.ends, seed=seed, batch=batch, cache=prefix_bytes
+        )
         self.draws: Batcher[Question, Drawn] = Batcher(self.generator.draw, thread=thread)
-        self.scores: Batcher[tuple[tuple[int, ...], tuple[int, ...]], tuple[float, ...]] = Batcher(
+        self.scores: Batcher[tuple[tuple[int, ...], tuple[int, ...], str], tuple[float, ...]] = Batcher(
             self.generator.score, thread=thread
         )
 
     @classmethod
     def shared(cls, of: Checkpoint) -> "_Host":
         """The host of a checkpoint, which others may hold already. Raises ModelError where it cannot be loaded."""
-        key = (str(of.path.resolve()), of.version, of.device, of.dtype, of.seed, of.batch, of.thread)
+        key = (str(of.path.resolve()), of.version, of.device, of.dtype, of.seed, of.batch, of.thread, of.prefix_bytes)
         with _LOADING:
             host = _LOADED.get(key)
             if host is None:
@@ -360,6 +373,6 @@ def _loaded(of: Checkpoint) -> _Host:
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(of.path, local_files_only=True)
         model = transformers.AutoModelForCausalLM.from_pretrained(of.path, dtype=of.dtype, local_files_only=True)
-        return _Host(model.to(device), tokenizer, of.seed, of.batch, of.thread)
+        return _Host(model.to(device), tokenizer, of.seed, of.batch, of.thread, of.prefix_bytes)
     except Exception as error:  # a folder may be broken in any way: it is told as whose it is
         raise ModelError(f"{of.name} cannot be loaded: {one_line(str(error)) or type(error).__name__}") from error

@@ -46,6 +46,11 @@ class Pool:
             return self._copy(learner, step - step % self.refresh)
         return self.agents[drawn] or learner
 
+    @property
+    def frozen(self) -> LLMAgent | None:
+        """The copy that plays now, if there is one."""
+        return self._frozen[1] if self._frozen is not None else None
+
     def _copy(self, learner: LLMAgent, step: int) -> LLMAgent:
         if self._frozen is None or self._frozen[0] != step:
             model = learner.model

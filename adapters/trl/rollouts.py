@@ -100,7 +100,7 @@ class Rollouts:
         self.how: dict[str, Any] = {"max_turns": max_turns, "pool": pool}
         self.batch, self.seed = batch, seed
         self.__name__ = "arena"
-        self._learner: tuple[Any, LLMAgent] | None = None
+        self._learner: tuple[Any, LocalModel, LLMAgent] | None = None
         self._step, self._calls, self._prepared = -1, 0, set[tuple[int, str]]()
         self._loop = _Loop()
 
@@ -111,6 +111,9 @@ class Rollouts:
         self._calls = self._calls + 1 if step == self._step else 0
         self._step = step
         episodes = self._loop.run(self._play(tasks, learner, (step << 8) + self._calls))
+        for agent in filter(None, (learner, self.opponents.frozen)):
+            if isinstance(agent.model, LocalModel):
+                agent.model.forget()  # the games are over, and the memory is wanted for training
         if self.record is not None:
             with Writer(self.record) as out:
                 for episode in episodes:
@@ -125,9 +128,9 @@ class Rollouts:
             local = LocalModel(model, tokenizer, seed=self.seed + trainer.accelerator.process_index, batch=self.batch)
             agent = LLMAgent(local, self.prompting, self.sampling or sampling_of(trainer.args, self.max_tokens))
             agent.name = "learner"
-            self._learner = model, agent
-        agent = self._learner[1]
-        agent.model.version = str(trainer.state.global_step)  # type: ignore[attr-defined]  # it is a LocalModel
+            self._learner = model, local, agent
+        _, local, agent = self._learner
+        local.version = str(trainer.state.global_step)
         return agent
 
     def close(self) -> None:

@@ -36,8 +36,14 @@ def local(net: Any) -> LocalModel:
 def test_matches_are_batched_and_their_records_hold_what_was_drawn(net: Any) -> None:
     model = LocalModel(net, tiny.tokenizer(), version="3")
     sizes = list[int]()
-    draw = model._host.generator.draw  # type: ignore[union-attr]  # it is open
-    model._host.draws._work = lambda asked: sizes.append(len(asked)) or draw(asked)  # type: ignore[union-attr,func-returns-value]  # seen on the way
+    host: Any = model._host
+    draw = host.generator.draw
+
+    def seen(asked: Any) -> Any:
+        sizes.append(len(asked))
+        return draw(asked)
+
+    host.draws._work = seen
     agent = LLMAgent(model, Prompting(answer="plain"), Sampling(max_tokens=4))
 
     async def games() -> Any:

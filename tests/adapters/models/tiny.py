@@ -38,7 +38,7 @@ def tokenizer(characters: str = ALL) -> Any:
 def model(
     seed: int = 0, kind: str = "llama", width: int = 32, layers: int = 2, context: int = 2048, characters: str = ALL
 ) -> Any:
-    """Random weights, spread enough that no two tokens are about equally likely. `kind`: llama, qwen3, gemma, gpt2."""
+    """Random weights, spread enough that no two tokens are about equally likely. `kind`: a name below."""
     import torch
 
     transformers: Any = import_module("transformers")
@@ -60,9 +60,11 @@ def model(
             "head_dim": width // 4,
             "max_position_embeddings": context,
         }
-    names = {"llama": "LlamaConfig", "qwen3": "Qwen3Config", "gemma": "GemmaConfig", "gpt2": "GPT2Config"}
+    wide |= {"sliding_window": 12} if kind == "mistral" else {}
+    names = {"llama": "Llama", "qwen3": "Qwen3", "gemma": "Gemma", "gpt2": "GPT2", "mistral": "Mistral"}
+    config = getattr(transformers, f"{names[kind]}Config")(**common, **wide)
     torch.manual_seed(seed)
-    return transformers.AutoModelForCausalLM.from_config(getattr(transformers, names[kind])(**common, **wide)).eval()
+    return transformers.AutoModelForCausalLM.from_config(config).eval()
 
 
 def checkpoint(folder: Path, seed: int = 0, **options: Any) -> Path:

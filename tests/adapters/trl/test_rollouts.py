@@ -143,8 +143,8 @@ def test_a_frozen_copy_stays_while_the_learner_moves_on(tmp_path: Path) -> None:
         given = rollouts(asked, trainer)
         copy = rollouts.opponents._frozen
         assert copy is not None
-        weights = copy[1].model._host.model.lm_head.weight  # type: ignore[attr-defined]  # a LocalModel
-        copies.append((copy[0], float(weights.detach().double().sum()), copy[1].model.version))  # type: ignore[attr-defined]
+        model: Any = copy[1].model
+        copies.append((copy[0], float(model._host.model.lm_head.weight.detach().double().sum()), model.version))
         return given
 
     made = trainer(tmp_path, watched, GAME, tiny.model(1, characters=DIGITS), max_steps=5)
@@ -198,7 +198,7 @@ def test_a_conversation_that_breaks_is_refused_or_one_part_is_taken(grpo: Any, t
     assert len(set(given["segment"])) > 2
     assert all(all(mask[:1]) for mask in given["env_mask"])
     with pytest.raises(ValueError, match="allowed are refuse, one"):
-        Rollouts(GAME, breaks="all")  # type: ignore[arg-type]  # the test
+        rollout_func(GAME, breaks="all")
 
 
 def test_several_games_at_once(grpo: Any, tmp_path: Path) -> None:

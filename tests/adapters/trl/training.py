@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from arena.adapters.trl import dataset, game_reward
-from arena.agents.prompting import Prompting
+from arena.agents.prompting import Prompting, Style
 from tests.adapters.models import tiny
 
 os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
 DIGITS = "\n 123456789xo|-."
 
 
-def short(folder: Path, *, style: str = "chat") -> Prompting:
+def short(folder: Path, *, style: Style = "chat") -> Prompting:
     """Prompts that hold the position and nothing else: a token a character makes the usual ones long."""
     (folder / "system.j2").write_text("{{ player }}")
     (folder / "turn.j2").write_text("{{ note }}{{ observation }}")
-    return Prompting(style=style, answer="plain", template=str(folder))  # type: ignore[arg-type]  # it is one
+    return Prompting(style=style, answer="plain", template=str(folder))
 
 
 def arguments(folder: Path, **changes: Any) -> Any:
@@ -42,9 +42,9 @@ def arguments(folder: Path, **changes: Any) -> Any:
 
 def trainer(folder: Path, rollouts: Any, game: Any, model: Any = None, **changes: Any) -> Any:
     """A GRPOTrainer; `seen` holds, for each of its steps, what its loss was computed from and the loss."""
-    trl = import_module("trl")
+    trl: Any = import_module("trl")
 
-    class Showing(trl.GRPOTrainer):  # type: ignore[misc,name-defined]  # of a package that is imported here
+    class Showing(trl.GRPOTrainer):  # type: ignore[misc]  # of a package that is imported here
         def _compute_loss(self, model: Any, inputs: Any) -> Any:
             self.seen.append({"inputs": {key: value.clone() for key, value in inputs.items()}, "logps": []})
             loss = super()._compute_loss(model, inputs)
