@@ -30,6 +30,9 @@ LEAST = np.float32(-1e8)
 class Policy(ABC):
     """What a model has learnt, as it was when this was made: training goes on without it."""
 
+    valued = False
+    """Preferences are values of actions, as a DQN has them, and no log-odds."""
+
     @staticmethod
     def of(model: Any) -> "Policy":
         """The policy of a Stable-Baselines3 model: in numpy where it is a plain perceptron, else a copy in torch."""
@@ -81,7 +84,9 @@ class Dense(Policy):
         if not alternate or not kinds <= _ACTIVATIONS.keys() or len(kinds) > 1:
             return None
         layers = [(_numbers(part.weight).T.copy(), _numbers(part.bias)) for part in linear]
-        return cls(layers, _ACTIVATIONS[kinds.pop()] if kinds else _tanh)
+        dense = cls(layers, _ACTIVATIONS[kinds.pop()] if kinds else _tanh)
+        dense.valued = isinstance(policy, DQNPolicy)
+        return dense
 
     def logits(self, observations: NDArray[Any]) -> Floats:
         """See `Policy.logits`."""
@@ -96,14 +101,14 @@ class Torch(Policy):
     """Any policy of Stable-Baselines3 that has a distribution over actions or their values."""
 
     def __init__(self, policy: Any) -> None:
-        self.policy = deepcopy(policy).to("cpu")
+        self.policy, self.valued = deepcopy(policy).to("cpu"), isinstance(policy, DQNPolicy)
         self.policy.set_training_mode(False)
 
     def logits(self, observations: NDArray[Any]) -> Floats:
         """See `Policy.logits`."""
         with torch.no_grad():
             seen, _ = self.policy.obs_to_tensor(np.asarray(observations))
-            if isinstance(self.policy, DQNPolicy):
+            if self.valued:
                 return np.asarray(self.policy.q_net(seen).numpy(), np.float32)
             return np.asarray(self.policy.get_distribution(seen).distribution.logits.numpy(), np.float32)
 

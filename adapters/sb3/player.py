@@ -46,12 +46,14 @@ class NetworkAgent(Agent):
     """Plays by a network. `ArenaVecEnv` asks it for all waiting games at once, matches for one.
 
     `deterministic`: the likeliest action; else one drawn from the seat's private generator, so that the same seed
-    gives the same game.
+    gives the same game. Raises ValueError where a network of values, a DQN's, is to be drawn from.
     """
 
     name = "network"
 
     def __init__(self, policy: Policy, masked: bool, deterministic: bool = False) -> None:
+        if policy.valued and not deterministic:
+            raise ValueError("deterministic=false: a DQN has values of actions, no odds to draw from")
         self.policy, self.masked, self.deterministic = policy, masked, deterministic
 
     def choose(self, observations: NDArray[Any], masks: NDArray[np.bool_], chances: NDArray[np.float64]) -> list[int]:
@@ -98,8 +100,6 @@ class SB3Agent(NetworkAgent):
     def __init__(self, target: str, algorithm: str = "", deterministic: bool = True) -> None:
         self.model = load_model(target, algorithm)
         self.training: Training | None = training_of(self.model.observation_space)
-        if isinstance(self.model.policy, DQNPolicy) and not deterministic:
-            raise ValueError("deterministic=false: a DQN has values of actions, no odds to draw from")
         super().__init__(Policy.of(self.model), is_masked(self.model), deterministic)
 
     def prepare(self, game: Game, referee: Referee) -> None:
@@ -119,7 +119,8 @@ class SB3Agent(NetworkAgent):
 def load_model(path: str | Path, algorithm: str = "", **arguments: Any) -> Any:
     """A saved model on the CPU; `arguments` as for `load` of its class.
 
-    Raises ValueError for an unknown algorithm, a missing file or one that holds no model.
+    It unpickles what the file holds, which may run any code. Raises ValueError for an unknown algorithm, a missing file
+    or one that holds no model of the algorithm.
     """
     if algorithm:
         algorithm_class(algorithm)
@@ -129,14 +130,17 @@ def load_model(path: str | Path, algorithm: str = "", **arguments: Any) -> Any:
         algorithm = _algorithm_of(path)
     # Loading draws weights that are then replaced, and a seed would begin the generators of the whole process anew.
     with torch.random.fork_rng(devices=[]):
-        return algorithm_class(algorithm).load(path, device="cpu", **{"seed": None, **arguments})
+        try:
+            return algorithm_class(algorithm).load(path, device="cpu", **{"seed": None, **arguments})
+        except Exception as error:  # bytes that are no model can raise anything
+            raise ValueError(f"{path} is no model of {algorithm}: {_line(error)}") from error
 
 
 def _algorithm_of(path: str | Path) -> str:
     try:
         data, _, _ = load_from_zip_file(path, device="cpu")
-    except (ValueError, KeyError, OSError) as error:
-        raise ValueError(f"{path} is no model of Stable-Baselines3: {error}") from None
+    except Exception as error:  # as above
+        raise ValueError(f"{path} is no model of Stable-Baselines3: {_line(error)}") from error
     data = data or {}
     policy = data.get("policy_class")
     if isinstance(policy, type) and issubclass(policy, MaskableActorCriticPolicy):
@@ -146,3 +150,7 @@ def _algorithm_of(path: str | Path) -> str:
     if isinstance(policy, type) and issubclass(policy, DQNPolicy):
         return "DQN"
     raise ValueError(f"{path} does not tell which algorithm made it: write algorithm=, one of {', '.join(ALGORITHMS)}")
+
+
+def _line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), "") or type(error).__name__

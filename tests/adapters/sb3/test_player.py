@@ -1,5 +1,6 @@
 """Stable-Baselines3 learns from the numeric face, and what it learnt plays matches."""
 
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,7 @@ def test_algorithms_without_masks_run(algorithm: Any, arguments: dict[str, Any],
     assert model.action_space.contains(action.item())
 
 
-def test_bytes_of_a_text_are_food_for_a_policy_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_contentof_a_text_are_food_for_a_policy_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Take, "features", Game.features)
     model = PPO("MlpPolicy", GameEnv(Take, numeric=True), n_steps=32, device="cpu").learn(32)
     assert model.num_timesteps == 32
@@ -193,3 +194,21 @@ def test_wrong_arguments_name_what_is_allowed(tmp_path: Path) -> None:
         sb3_env("Tic")
     with pytest.raises(ValueError, match="no action_table"):
         sb3_env("Negotiation-v0")
+
+
+@pytest.mark.parametrize("query", ["", "?algorithm=DQN", "?algorithm=MaskablePPO"])
+@pytest.mark.parametrize("part", ["data", "policy.pth", "all"])
+@pytest.mark.parametrize("content", [None, b"", b"garbage", b'{"policy_class": 5}'])
+def test_a_broken_file_is_refused_in_one_line(tmp_path: Path, query: str, part: str, content: bytes | None) -> None:
+    whole = saved(tmp_path / "whole.zip", MaskablePPO, ArenaVecEnv("TicTacToe-v0", 1))
+    path = tmp_path / "broken.zip"
+    with zipfile.ZipFile(whole) as read, zipfile.ZipFile(path, "w") as written:
+        for name in read.namelist():
+            if part in (name, "all"):
+                if content is not None:
+                    written.writestr(name, content)
+            else:
+                written.writestr(name, read.read(name))
+    with pytest.raises(ValueError, match=re.escape(str(path))) as caught:
+        make_agent(f"sb3:{path}{query}")
+    assert "\n" not in str(caught.value)
