@@ -10,7 +10,9 @@ import pytest
 
 pytest.importorskip("sb3_contrib")
 
+import torch
 from sb3_contrib import MaskablePPO
+from stable_baselines3 import DQN
 from stable_baselines3.common.logger import Logger
 
 from arena.adapters.sb3 import ArenaVecEnv, NetworkAgent, OpponentPool, Policy, SB3Agent, SelfPlayCallback, evaluate
@@ -92,6 +94,43 @@ def test_a_gate_keeps_out_who_does_not_win() -> None:
     pool = OpponentPool(["latest"])
     learner(pool).learn(512, SelfPlayCallback(pool, 200, gate=0.01, gate_games=500))
     assert [known.step for known in pool.snapshots] == [0]
+
+
+def test_a_gate_counts_games_until_they_are_enough() -> None:
+    pool = OpponentPool(["latest"])
+    callback = SelfPlayCallback(pool, 100, gate=0.01, gate_games=40)  # a hundred steps are some thirty games
+    learner(pool).learn(512, callback)
+    assert [known.step for known in pool.snapshots] == [0, 200, 400]
+    assert callback.proven.games > 0
+    assert callback.state()["proven"] == list(callback.proven)
+
+
+def test_a_pool_that_is_ahead_of_the_model_is_refused() -> None:
+    pool = OpponentPool(["latest"])
+    model, callback = learner(pool), SelfPlayCallback(pool, 100)
+    model.learn(256, callback)
+    with pytest.raises(ValueError, match=r"the pool holds step 200, the model is at step 0: to go on"):
+        model.learn(256, callback)
+    model.num_timesteps = 256
+    model.learn(128, callback, reset_num_timesteps=False)
+    assert [known.step for known in pool.snapshots] == [0, 100, 200, 300]
+
+
+@pytest.mark.parametrize("net", [{}, {"activation_fn": torch.nn.ELU}])
+def test_snapshots_of_a_dqn_play_what_they_value_most(net: dict[str, Any], tmp_path: Path) -> None:
+    pool = OpponentPool(["latest"])
+    env = ArenaVecEnv(GAME, 4, opponents=pool, illegal="random")
+    model: Any = DQN("MlpPolicy", env, learning_starts=32, buffer_size=256, seed=1, device="cpu", policy_kwargs=net)
+    callback = SelfPlayCallback(pool, 64, folder=tmp_path)
+    model.learn(160, callback)
+    taken = [known.agent for known in pool.snapshots]
+    callback.restore(callback.state())
+    for agent in [*taken, *[known.agent for known in pool.snapshots]]:
+        assert isinstance(agent, NetworkAgent)
+        assert agent.policy.valued
+        assert agent.deterministic
+    with pytest.raises(ValueError, match="a DQN has values of actions, no odds"):
+        NetworkAgent(Policy.of(model), masked=False)
 
 
 def test_ratings_are_logged_and_given_to_the_pool(tmp_path: Path) -> None:
@@ -206,5 +245,7 @@ def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
 def test_odd_arguments_name_what_is_allowed(arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         SelfPlayCallback(OpponentPool(), **arguments)
+    with pytest.raises(ValueError, match="which needs ratings: give SelfPlayCallback a rate="):
+        SelfPlayCallback(OpponentPool(["near"]))
     with pytest.raises(ValueError, match="snapshots are not saved"):
         SelfPlayCallback(OpponentPool()).file(3)
