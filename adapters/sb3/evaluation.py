@@ -11,6 +11,7 @@ from arena.adapters.sb3.player import NetworkAgent
 from arena.adapters.sb3.vecenv import ArenaVecEnv
 from arena.agent import Agent
 from arena.game import Game, Player
+from arena.registry import make_game
 
 __all__ = ["Row", "evaluate", "rows_of", "total"]
 
@@ -45,7 +46,8 @@ def evaluate(
     """
     if type(games) is not int or games < 1:
         raise ValueError(f"games={games!r}: allowed are numbers from 1")
-    seats = ArenaVecEnv(game, 1, opponents=opponent, **arguments, **(options or {})).lanes[0].alternates
+    first = make_game(game, 0, options)
+    seats = [p for p in range(first.players) if p not in first.house]
     if len(seats) < 2:
         raise ValueError("a game of one seat has no opponents: evaluate its rewards")
     at_once = len(seats) * max(1, min(_AT_ONCE, games) // len(seats))
@@ -60,6 +62,8 @@ def evaluate(
             if left[i]:
                 left[i] -= 1
                 found[infos[i]["seat"], Result.of(infos[i]["score"])] += 1
+    if isinstance(opponent, str):  # it was made for this
+        env.close()
     return found
 
 

@@ -19,25 +19,31 @@ __all__ = ["Lane", "play_lanes"]
 class Lane(Solo):
     """One game after the other."""
 
-    __slots__ = ("alternates", "length", "networks", "number", "opponent", "total")
+    __slots__ = ("alternates", "first", "length", "networks", "number", "opponent", "total")
 
     def __init__(self, setup: Setup, seat: Any, opponents: Opponents, number: int) -> None:
         """`number`: of the lane; where seats alternate, its first seat."""
         self.number, self.opponent = number, None
         free = [p for p in range(setup.players) if p not in setup.game.house]
-        self.alternates: list[Player] = free[number % len(free) :] + free[: number % len(free)]
-        if seat != "alternate":
-            self.alternates = []
+        turn = number % len(free)
+        self.first: list[Player] = free[turn:] + free[:turn] if seat == "alternate" else []
+        self.alternates = self.first
         if seat not in ("alternate", "random") and type(seat) is not int:
             raise ValueError(f"seat={seat!r}: allowed are 0 to {setup.players - 1}, 'random' and 'alternate'")
         super().__init__(setup, self.alternates[0] if self.alternates else seat, opponents)
 
+    alternates: list[Player]
+    """The seats of the episodes to come, where seats alternate."""
     opponent: Opponent | None
     """Who was drawn of a pool for this episode."""
     length: int
     """Steps of this episode."""
     total: float
     """What they paid."""
+
+    def rewind(self) -> None:
+        """Where seats alternate, the next episode is again that of the first seat."""
+        self.alternates = self.first
 
     def begin(self, seed: int) -> None:
         """See `Solo.begin`; takes the next seat where seats alternate."""

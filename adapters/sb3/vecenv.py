@@ -139,6 +139,8 @@ class ArenaVecEnv(VecEnv):
         rng = self._rngs[lane.number]
         if seed is not None or rng is None:
             rng = self._rngs[lane.number] = seeding.np_random(None if seed is None else seed_of(seed))[0]
+        if seed is not None:
+            lane.rewind()  # a seed fixes all that follows
         if self.pool is not None:
             lane.opponent = self.pool.draw()
             lane.given = lane.opponent.agent

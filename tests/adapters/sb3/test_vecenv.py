@@ -250,6 +250,20 @@ def test_policies_are_evaluated_without_a_monitor(recwarn: pytest.WarningsRecord
     assert not [w for w in recwarn if "Monitor" in str(w.message)]
 
 
+def test_a_seed_fixes_the_seats_too() -> None:
+    env = ArenaVecEnv("KuhnPoker-v0", 3)
+    dealt = []
+    for _ in range(2):
+        env.seed(5)
+        seen, seats = env.reset(), env.get_attr("seat")
+        assert seats == [0, 1, 0]
+        dealt.append(seen)
+        env.reset()
+        assert env.get_attr("seat") == [1, 0, 1]
+        env.reset()
+    assert np.array_equal(dealt[0], dealt[1])
+
+
 @pytest.mark.parametrize(("algorithm", "arguments"), [(PPO, {"n_steps": 16}), (A2C, {}), (DQN, {"learning_starts": 8})])
 def test_algorithms_without_masks_run_and_log(algorithm: Any, arguments: dict[str, Any]) -> None:
     env = ArenaVecEnv("KuhnPoker-v0", 4, illegal="random", seed=1)
