@@ -21,7 +21,7 @@ from arena.adapters.sb3.player import NetworkAgent, algorithm_class, is_masked, 
 from arena.adapters.sb3.saving import generators, replacing, restore_generators
 from arena.adapters.sb3.selfplay import Rate, SelfPlayCallback
 from arena.adapters.sb3.vecenv import ArenaVecEnv
-from arena.registry import make_agent
+from arena.registry import make_agent, make_game
 
 __all__ = ["Plan", "Progress", "Stopped", "Training", "settings"]
 
@@ -115,7 +115,7 @@ class Training:
         """Set it, and the run ends, all saved, before its next rollout."""
         self.pool = OpponentPool(plan.opponents, seed=plan.seed)
         self.env = self._env()
-        self.selfplay = SelfPlayCallback(
+        self.selfplay = _SelfPlay(
             self.pool, plan.every, folder=self.folder / "opponents", rate=rate, log=self.folder / "ratings.jsonl"
         )
         self.scores: dict[str, Record] = {}
@@ -163,6 +163,8 @@ class Training:
                 model.learn(steps - model.num_timesteps, callback, reset_num_timesteps=model.num_timesteps == 0)
                 self.evaluate()
                 self.save()
+                if self.watch is not None:
+                    self.watch(self.progress())
             model.logger.close()
         return self.progress()
 
@@ -203,8 +205,14 @@ class Training:
         for name in ("metrics.jsonl", "ratings.jsonl"):
             _cut(self.folder / name, model.num_timesteps)
         self.selfplay.tidy()
+        self._publish(path)  # a kill may have come between the checkpoint and this
         restore_generators(state["generators"])
         return model
+
+    def _publish(self, checkpoint: Path) -> None:
+        """Put the model of a checkpoint where `sb3:` finds it."""
+        with replacing(self.folder / "model.zip") as path:
+            shutil.copyfile(checkpoint / "model.zip", path)
 
     def save(self) -> None:
         """Write a checkpoint, and the model where `sb3:` finds it; older checkpoints go."""
@@ -227,8 +235,7 @@ class Training:
         for old in folder.glob("step-*"):
             if old.name != f"step-{step}":
                 shutil.rmtree(old)
-        with replacing(self.folder / "model.zip") as path:
-            shutil.copyfile(folder / f"step-{step}" / "model.zip", path)
+        self._publish(folder / f"step-{step}")
         self.selfplay.tidy()
         self.saved = step
 
@@ -273,6 +280,13 @@ class Training:
         return Logger(str(self.folder), writers)
 
 
+class _SelfPlay(SelfPlayCallback):
+    """Snapshots that were thinned out are deleted after a checkpoint alone: until then the last one may need them."""
+
+    def _on_training_end(self) -> None:
+        pass
+
+
 class _Keeper(BaseCallback):
     """Between two rollouts the model is whole: all that was seen has been learnt."""
 
@@ -308,6 +322,7 @@ class _Lines(KVWriter):
 def _check(plan: Plan) -> None:
     """Raise ValueError for what neither the game nor the pool will refuse."""
     algorithm_class(plan.algorithm)
+    make_game(plan.game, 0, plan.options)  # ArenaVecEnv has arguments of its own that are no options of a game
     if plan.lr is not None and not (isfinite(plan.lr) and plan.lr > 0):
         raise ValueError(f"lr={plan.lr!r}: allowed are finite numbers above 0")
     if not all(type(size) is int and size > 0 for size in plan.net):

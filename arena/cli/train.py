@@ -5,6 +5,7 @@ import shlex
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
@@ -78,11 +79,13 @@ def sb3(game: str, steps: int, out: str | None, **given: Any) -> int:
         plan = _plan(training, game, given)
         folder = out or f"runs/{plan.game}-{plan.algorithm}".lower()
         console = stdout()
-        with naming(folder), _following(console, steps) as watch:
+        with naming(folder), _following(console, steps, given["eval_every"]) as watch:
             run = training.Training(
                 plan, folder, rate=elo, watch=watch, save_every=given["save_every"], eval_every=given["eval_every"],
                 anchors=given["anchors"] or (_ANCHOR,), games=given["eval_games"],
             )  # fmt: skip
+            if find_spec("tensorboard") is None:
+                click.echo("without TensorBoard, which is not installed: pip install tensorboard", err=True)
             if 0 < run.step() < steps:
                 console.print(f"going on after step {run.step()}", markup=False)
             with _interrupts(run):
@@ -208,10 +211,10 @@ def _interrupts(run: "sb3_training.Training") -> Iterator[None]:
 
 
 @contextmanager
-def _following(console: Console, steps: int) -> Iterator[Callable[["sb3_training.Progress"], None]]:
-    """What to call at every rollout: a bar on a terminal, a line at every evaluation elsewhere."""
+def _following(console: Console, steps: int, every: int) -> Iterator[Callable[["sb3_training.Progress"], None]]:
+    """What to call at every rollout: a bar on a terminal, a line every so many steps elsewhere."""
     if not console.is_terminal:
-        yield _Lines(console)
+        yield _Lines(console, every)
         return
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(
@@ -222,15 +225,17 @@ def _following(console: Console, steps: int) -> Iterator[Callable[["sb3_training
 
 
 class _Lines:
-    """A line whenever the evaluation is a new one."""
+    """A line every so many steps; the last is left to the summary."""
 
-    def __init__(self, console: Console) -> None:
-        self.console, self.scores = console, dict[str, Any]()
+    def __init__(self, console: Console, every: int) -> None:
+        self.console, self.every, self.told = console, every, -1
 
     def __call__(self, progress: "sb3_training.Progress") -> None:
-        if progress.scores and progress.scores != self.scores:
-            self.scores = dict(progress.scores)
-            self.console.print(f"{progress.step}/{progress.steps} steps, {_facts(progress)}", markup=False)
+        at = progress.step // max(1, self.every)
+        if at > self.told >= 0 and progress.step < progress.steps:
+            told = ", ".join(filter(None, [f"{progress.step}/{progress.steps} steps", _facts(progress)]))
+            self.console.print(told, markup=False, soft_wrap=True)
+        self.told = at
 
 
 def _facts(progress: "sb3_training.Progress") -> str:

@@ -90,13 +90,23 @@ def test_a_policy_is_trained_and_then_sits_in_a_tournament(tmp_path: Path, monke
     assert "holds a run with lr None, not 0.5: for another plan, name a new folder" in other.output
 
 
+def test_a_file_is_told_how_far_it_is_with_and_without_opponents(tmp_path: Path) -> None:
+    for game in ("KuhnPoker", "Wordle"):
+        done = trained(game, "--steps", "3000", "--eval-every", "1024", *QUICK, "--out", str(tmp_path / game))
+        said = done.output.splitlines()
+        assert said[0].startswith("1024/3000 steps, reward")
+        assert said[1].startswith("2048/3000 steps, reward")
+        assert [line for line in said[2:] if "/3000" in line] == []
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [
         (["Negotiation"], "numeric=True works for Chess-v0, ConnectFour-v0"),
         (["TikTakTo"], "unknown game 'TikTakTo'. Did you mean"),
         (["TicTacToe:x"], "is no game: write ID or ID?KEY=VALUE"),
-        (["TicTacToe?rows=3"], "unknown argument of TicTacToe-v0 'rows'"),
+        (["TicTacToe?rows=3"], "unknown option of TicTacToe 'rows'"),
+        (["TicTacToe?seed=1"], "unknown option of TicTacToe 'seed'"),
         (["TicTacToe", "--net", "64,x"], "--net 64,x: write sizes such as 64,64"),
         (["TicTacToe", "--net", ""], "--net : write sizes"),
         (["TicTacToe", "--algorithm", "SARSA"], "algorithm='SARSA': allowed are A2C, DQN, MaskablePPO, PPO"),

@@ -38,7 +38,7 @@ def test_a_run_leaves_all_that_is_needed_to_use_it(tmp_path: Path) -> None:
     assert done.scores["random"].games == 4
     assert done.reward is not None
     assert done.rating is not None
-    assert [progress.step for progress in told] == [0, 1024]
+    assert [progress.step for progress in told] == [0, 1024, 2048]
     files = {path.name for path in (tmp_path / "run").iterdir() if not path.name.startswith(".")}
     assert files - {"tensorboard"} == {
         "checkpoints", "metrics.jsonl", "model.zip", "opponents", "ratings.jsonl", "run.json",
@@ -116,6 +116,35 @@ def test_what_was_written_after_the_checkpoint_is_cut_off(tmp_path: Path) -> Non
     assert Training(plan(), tmp_path, rate=elo, **SMALL).run(2048).step == 2048
 
 
+def test_a_kill_after_the_checkpoint_leaves_the_model_of_that_checkpoint(tmp_path: Path) -> None:
+    run = Training(plan(), tmp_path, **SMALL)
+    run.run(1024)
+    (tmp_path / "model.zip").unlink()  # as where the process ended before it was put there
+    Training(plan(), tmp_path, **SMALL).run(1024)
+    (checkpoint,) = (tmp_path / "checkpoints").iterdir()
+    assert (tmp_path / "model.zip").read_bytes() == (checkpoint / "model.zip").read_bytes()
+
+
+class Killed(Training):
+    """Ends between the last rollout and the last checkpoint."""
+
+    def evaluate(self) -> None:
+        if self.model.num_timesteps >= self.steps:
+            raise SystemExit
+
+
+def test_a_kill_before_the_checkpoint_leaves_the_snapshots_of_the_last_one(tmp_path: Path) -> None:
+    often = plan(every=64)
+    first = Training(often, tmp_path, **SMALL)
+    first.run(1024)
+    with pytest.raises(SystemExit):
+        Killed(often, tmp_path, **SMALL).run(2048)
+    again = Training(often, tmp_path, **SMALL)
+    again.run(1024)
+    assert again.pool.snapshots
+    assert [known.step for known in again.pool.snapshots] == [known.step for known in first.pool.snapshots]
+
+
 def test_a_stop_saves_after_the_rollout(tmp_path: Path) -> None:
     def stop(progress: Progress) -> None:
         run.stopping = progress.step >= 1024
@@ -175,7 +204,9 @@ def test_settings_fit_the_number_of_games() -> None:
         ({"opponents": {"nobody": 1.0}}, {}, "unknown agent 'nobody'"),
         ({"n_envs": 0}, {}, "n_envs=0"),
         ({"game": "Negotiation-v0"}, {}, "numeric=True works for"),
-        ({"options": {"rows": 3}}, {}, "unknown argument of TicTacToe-v0 'rows'"),
+        ({"options": {"rows": 3}}, {}, "unknown option of TicTacToe 'rows'"),
+        ({"options": {"seed": 1}}, {}, "unknown option of TicTacToe 'seed'"),  # ArenaVecEnv has one of this name
+        ({"options": {"opponents": "first"}}, {}, "unknown option of TicTacToe 'opponents'"),
         ({"every": 0}, {}, "every=0"),
         ({"lr": -1.0}, {}, "lr=-1.0"),
         ({"seed": -1}, {}, "seed=-1"),
