@@ -240,7 +240,7 @@ class Training:
         self.saved = step
 
     def evaluate(self) -> None:
-        """Play the anchors as `sb3:` plays, and log the scores; a game for one has its rewards already."""
+        """Play the anchors as `sb3:` plays, and log the scores at this step; a game for one has its rewards already."""
         plan, model = self.plan, self.model
         self.evaluated = model.num_timesteps
         if self.alone:
@@ -251,7 +251,10 @@ class Training:
                 agent, plan.game, name, self.games, seed=plan.seed, options=plan.options, illegal=self.illegal
             )
             self.scores[name] = total([(result, games) for (_, result), games in counts.items()])
-            model.logger.record(f"eval/{name}", self.scores[name].mean)
+        # At once: the next line of the logger is that of the next rollout, and after the last there is none.
+        means: dict[str, Any] = {f"eval/{name}": self.scores[name].mean for name in self.anchors}
+        for writer in model.logger.output_formats:
+            writer.write(means, dict.fromkeys(means, ()), model.num_timesteps)
 
     def progress(self) -> Progress:
         """How far it is."""

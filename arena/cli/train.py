@@ -3,6 +3,7 @@
 import re
 import shlex
 import signal
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -198,7 +199,8 @@ def _interrupts(run: "sb3_training.Training") -> Iterator[None]:
         if run.stopping:
             raise KeyboardInterrupt
         run.stopping = True
-        click.echo("stopping: this rollout ends first, Ctrl-C again ends at once", err=True)
+        line = "\n" if sys.stderr.isatty() else ""  # a bar may stand on this one
+        click.echo(f"{line}stopping: this rollout ends first, Ctrl-C again ends at once", err=True)
 
     if current_thread() is not main_thread():  # a signal cannot be caught here
         yield

@@ -50,7 +50,8 @@ def test_a_run_leaves_all_that_is_needed_to_use_it(tmp_path: Path) -> None:
     assert agent.training.game == "TicTacToe-v0"
     assert [line["step"] for line in lines(tmp_path / "run" / "ratings.jsonl")] == [512, 1024, 1536, 2048]
     metrics = lines(tmp_path / "run" / "metrics.jsonl")
-    assert metrics[-1]["step"] == 2048
+    assert metrics[-1] == {"step": 2048, "eval/random": done.scores["random"].mean}
+    assert [line["step"] for line in metrics[:-1]] == [1024, 2048]
     assert {"rollout/ep_rew_mean", "train/loss", "selfplay/rating"} <= set().union(*metrics)
 
 
