@@ -2,12 +2,16 @@
 
 A Python or TOML block whose first line is a comment with a file name (`# nim.py`) is written to that file, so that a
 later block can `import nim`, as the reader would. Other Python blocks are executed, top to bottom, in one namespace.
+
+A document that begins with `<!-- tested with: train -->` needs the packages of that extra: its blocks have the marker
+of that name, and its `bash` blocks are run, too.
 """
 
 import contextlib
 import importlib
 import os
 import re
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
@@ -27,6 +31,7 @@ importlib.import_module("tests")
 del sys.path[0]
 
 FILE = re.compile(r"# (\w+\.(?:py|toml))\n")
+MARKER = re.compile(r"<!-- tested with: (\w+) -->\n")
 
 
 class Blocks(PythonCodeBlockParser):
@@ -43,6 +48,30 @@ class Blocks(PythonCodeBlockParser):
 def named_toml(document: Document) -> Iterable[Region]:
     """TOML blocks with a file's name on top."""
     return (region for region in CodeBlockParser("toml", write)(document) if FILE.match(str(region.parsed)))
+
+
+def marker_of(path: Path) -> str:
+    """The marker that a document asks for in its first line, or ""."""
+    told = MARKER.match(path.read_text(encoding="utf-8")) if path.suffix == ".md" else None
+    return told[1] if told else ""
+
+
+def commands(document: Document) -> Iterable[Region]:
+    """Bash blocks of documents that have a marker."""
+    return CodeBlockParser("bash", run)(document) if marker_of(Path(document.path)) else ()
+
+
+def run(example: Example) -> None:
+    """Run the block as the reader would in a terminal, with the `arena` of this environment."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    told = subprocess.run(  # noqa: S603 - our own documents
+        ["bash", "-euo", "pipefail", "-c", str(example.parsed)],  # noqa: S607 - as the reader has it
+        env=os.environ | {"PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 0, f"{example.parsed}\n{told.stdout}\n{told.stderr}"
 
 
 def write(example: Example) -> None:
@@ -83,8 +112,19 @@ def _forget(modules: set[str], games: dict[str, str]) -> None:
 
 
 pytest_collect_file = Sybil(
-    parsers=[Blocks(), named_toml], patterns=["README.md", "CONTRIBUTING.md", "docs/*.md"], setup=enter, teardown=leave
+    parsers=[Blocks(), named_toml, commands],
+    patterns=["README.md", "CONTRIBUTING.md", "docs/*.md"],
+    setup=enter,
+    teardown=leave,
 ).pytest()
+
+
+@pytest.hookimpl(tryfirst=True)  # before those of other markers are deselected
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Blocks have the marker of their document."""
+    for item in items:
+        if item.path.suffix == ".md" and (marker := marker_of(item.path)):
+            item.add_marker(marker)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:

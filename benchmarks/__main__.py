@@ -9,6 +9,7 @@ from benchmarks import (
     aec,
     coverage,
     faces,
+    grpo,
     learning,
     match,
     pairing,
@@ -94,6 +95,10 @@ BENCHMARKS = {
         "Self-play of MaskablePPO against its past (exploitability, exact; spread: lowest and highest of the seeds)",
         ("average", "last"), learning.curves,
     ),
+    "grpo": Benchmark(
+        "A small language model's games for a GRPOTrainer, with records and sequences (CPU ms a turn of the model)",
+        ("Arena", "beside"), grpo.rollouts,
+    ),
     "load": Benchmark(
         "Matches of two language models at once, 20 turns each, with their store, at a fake server of 20 ms",
         ("Arena", "beside"), tables.turns,
@@ -111,7 +116,7 @@ BENCHMARKS = {
         ("beside", "alone"), trouble.slow,
     ),
 }  # fmt: skip
-USUAL = tuple(name for name in BENCHMARKS if not name.startswith(("load", "sb3")))
+USUAL = tuple(name for name in BENCHMARKS if not name.startswith(("grpo", "load", "sb3")))
 """What runs where nothing else is asked for: the others take half an hour each, `make bench-load`, `make bench-sb3`."""
 
 
