@@ -8,7 +8,6 @@ of that name, and its `bash` blocks are run, too.
 """
 
 import contextlib
-import importlib
 import os
 import re
 import subprocess
@@ -24,11 +23,6 @@ from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 from xdist.scheduler import LoadScopeScheduling
 
 import arena.registry
-
-# Some packages (cint, which openpipe-art brings) install a folder `tests` of their own: here it is ours.
-sys.path.insert(0, str(Path(__file__).parent))
-importlib.import_module("tests")
-del sys.path[0]
 
 FILE = re.compile(r"# (\w+\.(?:py|toml))\n")
 MARKER = re.compile(r"<!-- tested with: (\w+) -->\n")
