@@ -39,7 +39,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
   clean distclean
 
 help: ## what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(DEMO_VENV)/.core ## a rated tournament of built-in agents on four games; leaves runs/demo
 	$(DEMO_VENV)/bin/arena demo --out runs/demo $(ARGS)

@@ -229,4 +229,5 @@ def test_a_side_that_fails_says_so() -> None:
 
 
 def test_every_table_of_load_is_known() -> None:
-    assert {*LOAD, *command.USUAL} == set(command.BENCHMARKS)
+    others = {name for name in command.BENCHMARKS if name.startswith(("grpo", "sb3"))}  # those that learn
+    assert {*LOAD, *command.USUAL} == set(command.BENCHMARKS) - others
