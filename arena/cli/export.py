@@ -48,7 +48,7 @@ _OPTIONS = [
     click.option("--agent", "agents", multiple=True, help="Only seats of this agent; may be repeated."),
     click.option("--seat", "seats", type=click.IntRange(min=0), multiple=True, help="Only this seat; may be repeated."),
     click.option("--role", "roles", multiple=True, help="Only this role; may be repeated."),
-    click.option("--trainable", is_flag=True, help="Only policies that the record calls trainable."),
+    click.option("--trainable", is_flag=True, help="Only models that the record calls trainable."),
     click.option("--min-rating", type=float, metavar="ELO", help="Only against opponents of at least this Elo."),
     click.option("--max-rating", type=float, metavar="ELO", help="Only against opponents of at most this Elo."),
     click.option("--winners", is_flag=True, help="Only seats that won: --outcome win."),

@@ -117,7 +117,7 @@ def test_every_filter_can_be_named() -> None:
             (("--seat", "1"), lambda row: row["id"].endswith("-1")),
             (("--outcome", "draw", "--outcome", "loss"), lambda row: row["reward"] <= 0),
             (("--min-reward", "1"), lambda row: row["reward"] >= 1),
-            (("--trainable", "--no-truncated"), lambda row: True),
+            (("--no-truncated",), lambda row: True),
             (("--max-rows", "7"), lambda row: True),
         )
     ):

@@ -6,8 +6,8 @@ import pytest
 
 from arena.adapters.datasets.filters import Filters, Ratings, Sieve, label_of, outcome_of
 from arena.adapters.datasets.trajectory import Trajectory
-from arena.agent import AgentInfo
-from arena.episode import Episode, Seat
+from arena.agent import AgentInfo, Call
+from arena.episode import Attempt, Episode, Seat, Turn
 from arena.game import replace
 from arena.match import play_sync
 from arena.referee import Referee
@@ -17,9 +17,10 @@ SEATS = (Seat("ann", "X", policy=AgentInfo(trainable=False)), Seat("bob", "O"), 
 
 
 def made(returns: tuple[float, ...] = (1.0, -1.0), **more: Any) -> Episode:
-    """An episode of these returns in which nothing happened."""
-    final = ("",) * len(returns)
-    return replace(Episode("e", "Nim-v3", 0, "terminated", returns, SEATS[: len(returns)], [], final=final), **more)
+    """An episode of these returns, in which a model was asked at seats 0 and 1."""
+    final, answer = ("",) * len(returns), (Attempt("a", calls=(Call("chat"),)),)
+    turns = [Turn(0, seat, "", "a", answer) for seat in range(min(2, len(returns)))]
+    return replace(Episode("e", "Nim-v3", 0, "terminated", returns, SEATS[: len(returns)], turns, final=final), **more)
 
 
 def passing(filters: Filters, episode: Episode, ratings: Any = None) -> list[int]:
@@ -43,7 +44,8 @@ def passing(filters: Filters, episode: Episode, ratings: Any = None) -> list[int
         ({"agents": ("bo",)}, made(), []),
         ({"seats": (0, 2)}, made((0.0, 0.0, 1.0)), [0, 2]),
         ({"roles": ("O",)}, made((0.0, 0.0, 1.0)), [1, 2]),
-        ({"trainable": True}, made(), [1]),
+        ({"trainable": True}, made(), [1]),  # ann may not be trained
+        ({"trainable": True}, made((0.0, 0.0, 1.0)), [1]),  # eve's is no model
         ({"outcomes": ("win",)}, made(), [0]),
         ({"outcomes": ("loss",)}, made(), [1]),
         ({"outcomes": ("draw",)}, made(), []),
