@@ -93,6 +93,8 @@ test-postgres: $(VENV)/.test ## the store on a PostgreSQL server
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || .ci/apt postgresql
 	$(PYTEST) -m postgres $(ARGS)
 
+# Workers share the cores: threads of torch in each of them would only wait for each other.
+test test-train: export OMP_NUM_THREADS := 1
 test-train: $(VENV)/.train ## exports loaded by the real trainers; models that learn (needs torch)
 	$(PYTEST) -m train $(ARGS)
 

@@ -25,6 +25,7 @@ from xdist.scheduler import LoadScopeScheduling
 import arena.registry
 
 FILE = re.compile(r"# (\w+\.(?:py|toml))\n")
+TOGETHER = re.compile(r"\.md::|tests/examples/")
 MARKER = re.compile(r"<!-- tested with: (\w+) -->\n")
 
 
@@ -124,8 +125,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     """Hook of xdist: tests go to the workers one by one, the blocks of a document together and in order.
 
+    So do the tests of an example, which share what it has learned.
+
     xdist's own marks for groups have no effect on pytest 9 (a node's id can no longer be changed).
     """
     scheduler = LoadScopeScheduling(config, log)
-    scheduler._split_scope = lambda nodeid: nodeid.partition("::")[0] if ".md::" in nodeid else nodeid
+    scheduler._split_scope = lambda nodeid: nodeid.partition("::")[0] if TOGETHER.search(nodeid) else nodeid
     return scheduler
