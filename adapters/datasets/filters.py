@@ -35,8 +35,8 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     roles: tuple[str, ...] = ()
     """The seat has one of these roles ("seat 0" where the game names none)."""
     trainable: bool = False
-    """The record says that the policy may be trained (`AgentInfo.trainable`), and holds a model's answers: a search or a
-    random player has none."""
+    """The record says that the policy may be trained, and holds a model's answers in this episode
+    (`Trajectory.trainable`): a search or a random player has none."""
     min_rating: float | None = None
     """Every opponent has at least this Elo; one that is not rated does not pass. Needs ratings."""
     max_rating: float | None = None
@@ -164,7 +164,7 @@ class Sieve:
             "agent": (of.agents, lambda seat: seat.agent in of.agents),
             "seat": (of.seats, lambda seat: seat.player in of.seats),
             "role": (of.roles, lambda seat: seat.role in of.roles),
-            "trainable": (of.trainable, lambda seat: seat.policy.trainable and bool(seat.calls)),
+            "trainable": (of.trainable, lambda seat: seat.trainable),
             "rating": (of.rated, self._met),
         }
 

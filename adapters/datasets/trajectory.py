@@ -11,6 +11,8 @@ from arena.game import Player
 
 __all__ = ["Trajectory", "digest"]
 
+_SAMPLED = frozenset(("generate", "chat"))  # kinds of calls that are answers, token by token
+
 
 def digest(*parts: object) -> str:
     """16 hexadecimal digits that stand for these values (blake2b of their JSON, keys sorted)."""
@@ -81,6 +83,15 @@ class Trajectory(msgspec.Struct, frozen=True, dict=True):
         if self.episode.returns is None:
             raise ValueError(f"episode {self.episode.id} is void: it has no returns")
         return self.episode.returns[self.player]
+
+    @property
+    def trainable(self) -> bool:
+        """Whether there is something to train: its policy may be, and a model answered for it in this episode.
+
+        A search or a random player samples nothing; what the episode it was played on from holds is not its own.
+        """
+        asked = (call for turn in self.played for attempt in turn.attempts for call in attempt.calls)
+        return self.policy.trainable and any(call.kind in _SAMPLED for call in asked)
 
     @property
     def truncated(self) -> bool:

@@ -8,7 +8,10 @@ from arena.adapters.datasets.trajectory import Trajectory, digest
 from arena.agent import AgentInfo
 from arena.episode import Attempt, Seat
 from arena.match import play_sync
+from arena.rollouts.branching import branch_sync
 from tests.adapters.datasets.made import Asked, episode_of, trajectory_of
+from tests.adapters.datasets.talks import llm, played
+from tests.agents.toy_model import ToyModel
 
 
 def test_a_seat_of_a_real_match() -> None:
@@ -97,3 +100,18 @@ def test_seats_are_groups_of_their_own() -> None:
 def test_digests_do_not_depend_on_the_order_of_keys() -> None:
     assert digest({"a": 1, "b": 2}, 3) == digest({"b": 2, "a": 1}, 3) != digest({"a": 1, "b": 2}, 4)
     assert len(digest()) == 16
+
+
+def test_trainable_is_what_a_model_answered_in_this_episode() -> None:
+    episode = played([llm(ToyModel("<answer>5</answer>", "<answer>9</answer>", "<answer>7</answer>")), "random"])
+    assert [Trajectory(episode, at).trainable for at in (0, 1)] == [True, False]
+    (after,) = branch_sync(episode, 2, 1, ["random", "random"])
+    assert Trajectory(after, 0).calls, "the beginning is the model's"
+    assert not Trajectory(after, 0).trainable
+
+
+@pytest.mark.parametrize("kind", ["score", "tool", "sample"])
+def test_other_calls_are_no_answers_that_can_be_trained(kind: str) -> None:
+    assert trajectory_of(Asked()).trainable
+    assert not trajectory_of(Asked(more={"kind": kind})).trainable
+    assert not trajectory_of(Asked(), seats=(Seat("m", policy=AgentInfo(trainable=False)),)).trainable
