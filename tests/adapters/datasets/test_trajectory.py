@@ -114,4 +114,5 @@ def test_trainable_is_what_a_model_answered_in_this_episode() -> None:
 def test_other_calls_are_no_answers_that_can_be_trained(kind: str) -> None:
     assert trajectory_of(Asked()).trainable
     assert not trajectory_of(Asked(more={"kind": kind})).trainable
-    assert not trajectory_of(Asked(), seats=(Seat("m", policy=AgentInfo(trainable=False)),)).trainable
+    frozen = Seat("m", policy=AgentInfo(trainable=False))
+    assert not trajectory_of(Asked(), seats=(frozen, frozen)).trainable
