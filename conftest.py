@@ -1,7 +1,8 @@
 """Runs the Python blocks of README, CONTRIBUTING and docs with sybil, each document in an empty folder of its own.
 
 A Python or TOML block whose first line is a comment with a file name (`# nim.py`) is written to that file, so that a
-later block can `import nim`, as the reader would. Other Python blocks are executed, top to bottom, in one namespace.
+later block can `import nim`, as the reader would. Other Python blocks are executed, top to bottom, in one namespace;
+blocks whose language is `py` are only shown.
 
 A document that begins with `<!-- tested with: train -->` needs the packages of that extra: its blocks have the marker
 of that name, and its `bash` blocks are run, too.

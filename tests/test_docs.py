@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -74,3 +75,11 @@ def test_history_comes_from_the_changelog_newest_first(gallery: ModuleType) -> N
 
 def test_text_cannot_end_its_code_block(gallery: ModuleType) -> None:
     assert gallery.fenced("a\n```\n# not a heading") == "````text\na\n```\n# not a heading\n````"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
+def test_what_fences_a_block_is_known_to_the_site(path: Path) -> None:
+    """MkDocs takes a fence with two words for text, and all up to the next fence with it."""
+    fences = re.findall(r"^ *```(.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(fences) % 2 == 0
+    assert [fence for fence in fences if not re.fullmatch(r"\w*", fence)] == []

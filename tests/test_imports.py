@@ -185,3 +185,10 @@ def test_every_module_imports_without_the_extras() -> None:
     seen, modules = watched(code + f"[importlib.import_module(name) for name in {names}]")
     assert seen == []
     assert set(names) <= modules
+
+
+def test_what_lacks_its_extra_says_which_to_install() -> None:
+    code = "import sys\nsys.modules['stable_baselines3'] = None\nimport arena.adapters.sb3"
+    command = [sys.executable, "-P", "-c", code]
+    told = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True).stderr.splitlines()[-1]
+    assert told.endswith("arena.adapters.sb3 needs stable_baselines3: pip install 'gymnasium-arena[sb3]'")

@@ -6,7 +6,12 @@ Needs the extra `sb3`. Stable-Baselines3 knows no text, so all of this is the nu
 from typing import Any
 
 import gymnasium
-from stable_baselines3.common.monitor import Monitor
+
+try:
+    from stable_baselines3.common.monitor import Monitor
+except ModuleNotFoundError as error:
+    told = f"arena.adapters.sb3 needs {str(error.name).partition('.')[0]}: pip install 'gymnasium-arena[sb3]'"
+    raise ModuleNotFoundError(told, name=error.name) from error
 
 from arena.adapters.sb3.evaluation import evaluate
 from arena.adapters.sb3.network import Policy
