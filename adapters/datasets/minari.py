@@ -3,8 +3,9 @@
 The opponents are a part of the environment: a dataset is what `gymnasium.make("arena/...", seat=..., opponents=...)`
 shows at that seat, and has that environment's spec, so that `minari.load_dataset(...).recover_environment()` makes it
 again and `reset(seed=...)` with an episode's seed begins that episode (agents that are given as a spec and draw
-nothing else, and `Episode.sample` 0, play the same again). Where an opponent cannot be made from its name there is no
-spec, and the dataset's description says so.
+nothing else, and `Episode.sample` 0, play the same again). A record may be anybody's, and its names hostile: of them
+only opponents of this package's own that read no files and ask nobody are made (random, first, mcts, minimax). With any
+other there is no spec, and the dataset's description says so.
 
 Written as `minari`, a split is a folder for MINARI_DATASETS_PATH. Fields as Minari 0.5.4 has them (EpisodeBuffer): n
 actions, rewards, terminations and truncations; n + 1 observations and infos. A step is a reply, those that cost a retry
@@ -33,7 +34,7 @@ from arena.adapters.datasets.steps import Steps, numeric_steps, text_steps
 from arena.adapters.datasets.tokens import Lacking
 from arena.adapters.datasets.trajectory import Trajectory, digest
 from arena.numeric import Codec
-from arena.registry import load, make_agent, make_game
+from arena.registry import AgentSpec, load, make_agent, make_game
 from arena.spaces import Text
 from arena.table import NOTE_ROOM
 
@@ -43,6 +44,7 @@ Face = Literal["text", "numeric"]
 Data = Literal["hdf5", "arrow"]
 _CHUNK = 4 << 20  # characters of episodes that are kept before they are written
 _EPISODES = 500  # and episodes
+_MADE = frozenset(("first", "mcts", "minimax", "random"))  # a name in a record may make these: they only compute
 
 
 class Minari(Format):
@@ -256,13 +258,21 @@ def _spaces(told: Row) -> tuple[gymnasium.Space[Any], gymnasium.Space[Any]]:
 
 
 def _spec(told: Row) -> Any:
-    """The environment's spec; None where it cannot be made again."""
+    """The environment's spec; None where it cannot be made again from what the record says."""
     try:
         for name in told["kwargs"]["opponents"]:
+            if not _harmless(name):
+                return None
             make_agent(name)
         return gymnasium.make(f"arena/{told['env']}", **told["kwargs"], **told["options"]).unwrapped.spec
     except (ValueError, gymnasium.error.Error):
         return None
+
+
+def _harmless(name: str) -> bool:
+    """Whether the agent of this name does nothing but compute. Raises ValueError for a text that is no name."""
+    spec = AgentSpec.parse(name)
+    return spec.name in _MADE and not spec.target
 
 
 def _description(told: Row) -> str:
@@ -270,5 +280,7 @@ def _description(told: Row) -> str:
     text = f"{told['env']} with options {msgspec.json.encode(told['options']).decode()}, seat {seat}"
     text += f", against {', '.join(opponents)}" if opponents else ""
     if _spec(told) is None:
-        text += ". The environment cannot be made again: an opponent is no agent that can be made from its name"
+        text += (
+            f". The environment cannot be made again: opponents are made of a name for {', '.join(sorted(_MADE))} only"
+        )
     return text.replace("\0", "")

@@ -1,19 +1,25 @@
 """Datasets in Minari's storage, loaded by Minari, whose environments play the steps again."""
 
+import base64
+import json
+import pickle
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
+import msgspec
 import numpy as np
 import pytest
 
 from arena.adapters.datasets import minari as ours
 from arena.adapters.datasets.exporting import export
+from arena.adapters.datasets.filters import Filters
 from arena.adapters.datasets.formats import make_format
 from arena.adapters.datasets.splits import Split
 from arena.episode import Episode
 from arena.match import play_sync
 from arena.referee import Referee
-from arena.registry import make_game
+from arena.registry import make_agent, make_game
 from tests.adapters.datasets.talks import llm, played
 from tests.adapters.datasets.test_minari_steps import Row, plays_again
 from tests.adapters.datasets.test_verifiers_graph import ANSWERS, seats
@@ -130,6 +136,68 @@ def test_an_opponent_that_cannot_be_made_leaves_no_spec_and_says_so(
     assert "cannot be made again" in first.storage.metadata["description"]
     other = next(dataset for name, dataset in found.items() if "seat1" in name)
     assert other.env_spec.kwargs["opponents"] == ["random"]
+
+
+class Trap:
+    """Unpickled, it makes a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __reduce__(self) -> Any:
+        return Path.mkdir, (self.folder,)
+
+
+def trapped(folder: Path) -> str:
+    """The name of an agent whose file, once it is loaded, runs what a stranger wrote into it."""
+    kind = {":type:": "<class>", ":serialized:": base64.b64encode(pickle.dumps(Trap(folder / "sprung"))).decode()}
+    with ZipFile(folder / "policy.zip", "w") as file:
+        file.writestr("data", json.dumps({"policy_class": kind}))
+        file.writestr("_stable_baselines3_version", "2.9.2")
+        file.writestr("system_info.txt", "")
+    return f"sb3:{folder / 'policy.zip'}"
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_name_in_a_record_opens_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    episode = play_sync("TicTacToe-v0", ["random", "first"], 1)
+    episode.seats = (episode.seats[0], msgspec.structs.replace(episode.seats[1], agent=trapped(tmp_path)))
+    found = written([episode], tmp_path / "out", monkeypatch)
+    first = next(dataset for name, dataset in found.items() if "seat0" in name)
+    assert first.env_spec is None
+    assert "cannot be made again" in first.storage.metadata["description"]
+    assert not (tmp_path / "sprung").exists()
+    with pytest.raises(ValueError, match="policy"):  # so it is when the agent is made
+        make_agent(trapped(tmp_path))
+    assert (tmp_path / "sprung").exists()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    ("name", "made"),
+    [
+        ("mcts?simulations=5", True),
+        ("minimax?depth=2", True),
+        ("first", True),
+        ("scripted:5|6", False),
+        ("human", False),
+        ("openai:http://127.0.0.1:9/v1?model=x", False),
+        ("random:x", False),
+        ("mcts?simulations=none", False),
+        ("mcts?simulations", False),
+        ("?", False),
+    ],
+)
+def test_opponents_that_only_compute_are_made_again(
+    name: str, made: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    episode = play_sync("TicTacToe-v0", ["random", "first"], 1)
+    episode.seats = (episode.seats[0], msgspec.structs.replace(episode.seats[1], agent=name))
+    found = written([episode], tmp_path / "out", monkeypatch, filters=Filters(seats=(0,)))
+    (dataset,) = found.values()
+    assert (dataset.env_spec is not None) is made
+    if made:
+        assert dataset.env_spec.kwargs["opponents"] == [name]
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
