@@ -10,6 +10,10 @@ from arena.text import clean
 
 __all__ = ["Summary", "write_card", "write_record"]
 
+_GUESSED = (
+    "JSON lines have no types: `datasets` guesses them by the first rows of every file, and refuses files in which a "
+    "column looks different (null at first, texts later). Parquet files have types."
+)
 _KINDS = ("parquet", "jsonl", "jsonl.zst")
 
 
@@ -96,19 +100,18 @@ def write_card(folder: Path, summary: Summary, columns: Iterable[str]) -> None:
 
 
 def _front(summary: Summary) -> list[str]:
-    """The YAML on top, which names the files of each split."""
-    lines = ["---"]
-    if summary.kind in _KINDS:
-        lines += ["configs:", "- config_name: default", "  data_files:"]
-        for split in summary.files:
-            lines += [f"  - split: {split}", f"    path: data/{split}-*"]
-    return [*lines, "tags:", "- gymnasium-arena", "---", ""]
+    """The YAML on top.
+
+    It names no files, `datasets` finds them by their names: of files that are named (`configs`) it keeps what it has
+    once loaded under the folder's last name, and would give it for another export of that name (datasets 5.2.0).
+    """
+    return ["---", "tags:", "- gymnasium-arena", "---", ""]
 
 
 def _loading(summary: Summary) -> list[str]:
     if summary.kind not in _KINDS:
         return []
-    return [
+    told = [
         "",
         "```python",
         "from datasets import load_dataset",
@@ -116,6 +119,7 @@ def _loading(summary: Summary) -> list[str]:
         'rows = load_dataset("path/of/this/folder")',
         "```",
     ]
+    return told if summary.kind == "parquet" else [*told, "", _GUESSED]
 
 
 def _table(name: str, counts: dict[str, int]) -> list[str]:

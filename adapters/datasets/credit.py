@@ -21,8 +21,8 @@ class Credit(msgspec.Struct, frozen=True):
 
     kind: Literal["none", "rae", "group"] = "none"
     """"rae": return minus a running mean of the agent's returns in this role of this game (with these options), read
-    before the return is counted; in the order in which episodes ended, of equal times in the order of the source,
-    seat by seat (`arena.rollouts.advantages.RoleBaseline`). "group": return minus the mean of the group
+    before any return of the episode is counted; in the order in which episodes ended, of equal times in the order of
+    the source (`arena.rollouts.advantages.RoleBaseline`). "group": return minus the mean of the group
     (`Trajectory.group_id`: same seed, role, seat and agents); a group of one has 0."""
     decay: float = 0.95
     """Of "rae": what stays of a baseline when a return is counted."""
@@ -48,11 +48,18 @@ class Earned(NamedTuple):
 
 
 def rae_credit(earned: Iterable[Earned], decay: float) -> Iterator[tuple[int, int, float]]:
-    """(episode, seat, advantage) of each, in the order given. An agent's baselines are its own."""
+    """(episode, seat, advantage) of each, in the order given: the seats of an episode follow each other.
+
+    An agent's baselines are its own. Seats that have the same role in an episode (villagers) are judged by the same
+    baseline, whatever their numbers.
+    """
     baselines: dict[str, RoleBaseline] = {}
-    for one in earned:
-        baseline = baselines.setdefault(one.agent, RoleBaseline(decay))
-        yield one.episode, one.seat, baseline.advantage(one.game, one.role, one.reward)
+    for _, members in groupby(earned, lambda one: one.episode):
+        seats = [(one, baselines.setdefault(one.agent, RoleBaseline(decay))) for one in members]
+        found = [(one.episode, one.seat, one.reward - of.read(one.game, one.role)) for one, of in seats]
+        for one, of in seats:
+            of.count(one.game, one.role, one.reward)
+        yield from found
 
 
 def group_credit(earned: Iterable[Earned], scale: bool) -> Iterator[tuple[int, int, float]]:

@@ -64,6 +64,7 @@ class DPO(Worded):
     name = "dpo"
     consumer = "TRL 1.16 DPOTrainer"
     checked = "loaded with datasets 5.2.0, trained on with trl 1.16.0"
+    learned = frozenset(("prompt", "chosen", "rejected", "tools"))
 
     def __init__(
         self,

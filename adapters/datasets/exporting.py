@@ -64,9 +64,10 @@ def export(
 
     `source`: any episodes, such as `Files("runs/demo/episodes.jsonl.zst")`. `spec`: a format's name with options
     (`dpo?rollouts=4`). `kind`: of its kinds of files, the first by default. `ratings`: for filters by rating.
-    `shard_rows`: rows a file. `dedup`: of rows that differ in ids only the first is kept (told apart by digests of 64
-    bits: of a million rows two different ones are taken for one with a chance of 3e-8). `skip_lacking`: leave out what
-    the format cannot be made of, and count it; by default such an export is refused.
+    `shard_rows`: rows a file. `dedup`: of rows that differ in ids only, or in what no trainer learns from, the first is
+    kept (told apart by digests of 64 bits: of a million rows two different ones are taken for one with a chance of
+    3e-8). `skip_lacking`: leave out what the format cannot be made of, and count it; by default such an export is
+    refused.
 
     Raises ValueError for what cannot be asked, where nothing passed the filters and for an `out` that is not empty;
     Lacking, with the number of episodes, where a record has not what the format needs. Nothing is left then.
@@ -103,14 +104,15 @@ def export(
     return summary
 
 
-def content(row: Row, ids: frozenset[str]) -> int:
-    """A digest of a row without its ids: 64 bits, signed.
+def content(row: Row, ids: frozenset[str], learned: frozenset[str] = frozenset()) -> int:
+    """A digest of a row without its ids, or of what is learned from it: 64 bits, signed.
 
     >>> content({"id": 1, "text": "a", "info": {"seed": 4}}, frozenset(("id", "seed"))) == content(
     ...     {"info": {"seed": 5}, "text": "a", "id": 2}, frozenset(("id", "seed")))
     True
     """
-    plain = msgspec.json.encode(_without(row, ids), order="sorted")
+    held = {key: item for key, item in row.items() if key in learned} if learned else _without(row, ids)
+    plain = msgspec.json.encode(held, order="sorted")
     return int.from_bytes(blake2b(plain, digest_size=8).digest(), "big", signed=True)
 
 
@@ -233,7 +235,7 @@ class _Job:
         for row in rows:
             if self.full or (self.lacking and not self.skip_lacking):
                 break
-            if self.dedup and not self.spool.fresh("row", content(row, self.form.ids)):
+            if self.dedup and not self.spool.fresh("row", content(row, self.form.ids, self.form.learned)):
                 self.summary.duplicates += 1
                 continue
             self.files[side].write(row)
@@ -314,7 +316,8 @@ class _Job:
         summary.seed_groups = {side: self.spool.count(side) for side in asked}
         summary.games, summary.agents = _sorted(self.games), _sorted(self.agents)
         summary.versions = {package: sorted(found) for package, found in sorted(self.versions.items())}
-        summary.notes += [f"no seed group fell to {side}: there are few" for side in asked if not self.rows[side]]
+        few = "" if self.full else ": there are few"
+        summary.notes += [f"no seed group fell to {side}{few}" for side in asked if not self.rows[side]]
         if self.credit.kind == "group":
             groups, single = self.spool.single()
             summary.notes += [f"{single} of {groups} groups have one member, whose advantage is 0"] * bool(single)

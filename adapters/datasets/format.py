@@ -61,6 +61,9 @@ class Format(ABC):
     )
     """Keys of a row, and of dicts in it, that say which one it is and not what is in it: rows that differ in them only
     are the same (`--dedup`). Lists, and what is in them, are compared whole."""
+    learned: ClassVar[frozenset[str]] = frozenset()
+    """Keys of a row that hold all its trainer learns from, where there are such: rows that differ in others only are
+    the same. Empty: all but `ids`."""
 
     @abstractmethod
     def rows(self, unit: Sequence[Trajectory]) -> Iterator[Row]:

@@ -99,8 +99,9 @@ class Recorded:
         GRPOTrainer(model, recorded.earned, train_dataset=Dataset.from_list(recorded.prompts), rollout_func=recorded,
                     args=GRPOConfig(num_generations=8, ...))
 
-    Groups of fewer rows than `generations` are left out; of larger ones each visit takes the next rows. The rows
-    should be of the weights that are trained, or nearly so (see above). One process only.
+    Groups of fewer rows than `generations` are left out; of larger ones each visit takes the next rows. Where
+    conversations are several sequences (`breaks=rows`), first ones are compared with first ones, second with second.
+    The rows should be of the weights that are trained, or nearly so (see above). One process only.
     """
 
     __name__ = "recorded"
@@ -109,7 +110,8 @@ class Recorded:
         """Raises ValueError where no group is large enough."""
         groups: dict[str, list[Mapping[str, Any]]] = {}
         for row in rows:
-            groups.setdefault(row["group_id"], []).append(row)
+            at = row.get("segment", 0)  # of one conversation all sequences have the same reward: none beside its own
+            groups.setdefault(f"{row['group_id']}/{at}" if at else row["group_id"], []).append(row)
         self.groups = {key: each for key, each in groups.items() if len(each) >= generations}
         if not self.groups:
             most = max(map(len, groups.values()), default=0)

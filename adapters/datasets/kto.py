@@ -39,6 +39,7 @@ class KTO(Worded):
     name = "kto"
     consumer = "TRL 1.16 KTOTrainer"
     checked = "loaded with datasets 5.2.0, trained on with trl 1.16.0"
+    learned = frozenset(("prompt", "completion", "label", "tools"))
 
     def __init__(
         self,

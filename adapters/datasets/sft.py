@@ -44,6 +44,7 @@ class SFT(Worded):
     name = "sft"
     consumer = "TRL 1.16 SFTTrainer"
     checked = "loaded with datasets 5.2.0, trained on with trl 1.16.0"
+    learned = frozenset(("prompt", "completion", "messages", "tools"))
 
     def __init__(
         self,

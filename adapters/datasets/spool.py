@@ -10,9 +10,8 @@ import msgspec
 import zstandard
 
 from arena.adapters.datasets.credit import Credit, Earned, group_credit, rae_credit
-from arena.adapters.datasets.filters import label_of
 from arena.adapters.datasets.format import Unit
-from arena.adapters.datasets.trajectory import Trajectory
+from arena.adapters.datasets.trajectory import Trajectory, settled
 from arena.episode import Episode
 
 __all__ = ["Spool"]
@@ -57,7 +56,7 @@ class Spool:
         if any(chosen for _, chosen in seats):
             data = self._pack(self._encode(episode))
             self._db.execute("INSERT INTO episodes VALUES (?, ?)", (number, data))
-        game = label_of(episode)
+        game = f"{episode.env} {settled(episode)}"
         rows = [
             (number, seat.player, chosen, episode.ended, seat.group_id, seat.agent, game, seat.role, seat.reward)
             for seat, chosen in seats

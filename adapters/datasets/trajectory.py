@@ -1,15 +1,19 @@
 """Trajectory: one seat of one episode, which is what most trainers call a sample."""
 
-from functools import cached_property
+from collections.abc import Mapping
+from functools import cache, cached_property
 from hashlib import blake2b
+from typing import Any
 
 import msgspec
 
 from arena.agent import AgentInfo, Call
 from arena.episode import Attempt, Episode, Seat, Turn
 from arena.game import Player
+from arena.registry import frozen, load, options_of
+from arena.resuming import FORCED
 
-__all__ = ["Trajectory", "digest"]
+__all__ = ["Trajectory", "digest", "settled"]
 
 _SAMPLED = frozenset(("generate", "chat"))  # kinds of calls that are answers, token by token
 
@@ -17,6 +21,27 @@ _SAMPLED = frozenset(("generate", "chat"))  # kinds of calls that are answers, t
 def digest(*parts: object) -> str:
     """16 hexadecimal digits that stand for these values (blake2b of their JSON, keys sorted)."""
     return blake2b(msgspec.json.encode(parts, order="deterministic"), digest_size=8).hexdigest()
+
+
+def settled(episode: Episode) -> dict[str, Any]:
+    """The options that make a difference: without those that were given and say what holds anyway.
+
+    Of a game that is not known here all that were given.
+    """
+    if not episode.options:
+        return {}
+    try:
+        usual = _usual(episode.env)
+    except ValueError:
+        return episode.options
+    given = {key: frozen(value) for key, value in episode.options.items()}
+    return {key: value for key, value in given.items() if key not in usual or usual[key] != value}
+
+
+@cache
+def _usual(env: str) -> Mapping[str, Any]:
+    """The defaults of a game's options. Raises ValueError for a game that is not known here."""
+    return {name: frozen(option.default) for name, option in options_of(load(env)).items()}
 
 
 class Trajectory(msgspec.Struct, frozen=True, dict=True):
@@ -111,13 +136,23 @@ class Trajectory(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def task_id(self) -> str:
         """Of the game, its options and the seed: the same first position."""
-        return digest(self.episode.env, self.episode.options, self.episode.seed)
+        return digest(self.episode.env, settled(self.episode), self.episode.seed)
 
     @cached_property
     def group_id(self) -> str:
-        """Of samples that may be compared: the same task, role and seat, the same agents all around.
+        """Of samples that may be compared: the same task, role, seat and referee, the same agents all around.
 
-        An episode that was played on from another's middle is grouped with those that were played on from there.
+        An episode that was played on from another's middle is grouped with those that were played on from there by
+        the same forced actions, if any.
         """
-        names, fork = [seat.agent for seat in self.episode.seats], (self.episode.parent, self.episode.fork)
-        return digest(self.task_id, self.player, self.role, names, *(fork if self.episode.parent else ()))
+        names = [seat.agent for seat in self.episode.seats]
+        return digest(self.task_id, self.player, self.role, names, self.episode.referee, *self._fork())
+
+    def _fork(self) -> tuple[object, ...]:
+        """Where an episode was played on from another's middle, and what was forced there."""
+        episode = self.episode
+        if not episode.parent:
+            return ()
+        there = [turn for turn in episode.turns if turn.ply == episode.fork and turn.attempts]
+        forced = [(turn.seat, turn.attempts[-1].raw) for turn in there if turn.attempts[-1].reason == FORCED]
+        return (episode.parent, episode.fork, forced)

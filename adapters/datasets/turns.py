@@ -37,6 +37,7 @@ class Turns(Format):
     name = "turns"
     consumer = "datasets, pandas, DuckDB"
     checked = "loaded with datasets 5.2.0"
+    ids = Format.ids | {"latency"}
 
     def __init__(self, legal: bool = True) -> None:
         self.legal = legal
@@ -135,6 +136,7 @@ class Episodes(Format):
     name = "episodes"
     consumer = "datasets, pandas, DuckDB"
     checked = "loaded with datasets 5.2.0"
+    ids = Format.ids | {"seconds"}
     unit = "episode"
 
     def __init__(self, record: bool = False) -> None:

@@ -36,6 +36,7 @@ class Verl(Format):
     name = "verl"
     consumer = "verl 0.9.1 AgentLoopOutput"
     checked = "loaded with verl 0.9.1 (AgentLoopOutput, as_dict)"
+    ids = Format.ids | {"generate_sequences"}  # seconds
 
     def __init__(self, breaks: Breaks = "rows", kinds: Kinds = "own", logprobs: bool = True) -> None:
         check_choice("breaks", breaks, "rows", "refuse")

@@ -31,6 +31,7 @@ class VerlPrompts(Format):
     consumer = "verl 0.9.1 RLHFDataset"
     checked = "loaded with verl 0.9.1 (RLHFDataset)"
     unit = "group"
+    ids = Format.ids - {"seed"}  # which says here what is to be played
 
     def __init__(self, agent: str = "") -> None:
         self.agent = agent

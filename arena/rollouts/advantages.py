@@ -33,12 +33,23 @@ class RoleBaseline:
         """By game and role; to be stored and given back where a training run is resumed."""
 
     def advantage(self, game: str, role: str, reward: float) -> float:
-        """The return's advantage; then it is counted. Raises ValueError for a return that is not finite."""
+        """The return's advantage; then it is counted. Raises ValueError for a return that is not finite.
+
+        Where several seats of one episode have the same role, `read` for all of them before any is counted (`count`).
+        """
+        before = self.read(game, role)
+        self.count(game, role, reward)
+        return reward - before
+
+    def read(self, game: str, role: str) -> float:
+        """The baseline as it is."""
+        return self.baselines.get((game, role), 0.0)
+
+    def count(self, game: str, role: str, reward: float) -> None:
+        """Update the baseline by a return. Raises ValueError for one that is not finite."""
         if not isfinite(reward):
             raise ValueError(f"a return of {reward}: allowed are finite numbers")
-        before = self.baselines.get((game, role), 0.0)
-        self.baselines[game, role] = self.decay * before + (1 - self.decay) * reward
-        return reward - before
+        self.baselines[game, role] = self.decay * self.read(game, role) + (1 - self.decay) * reward
 
 
 def group_relative(rewards: Sequence[float], scale: bool = False) -> list[float]:

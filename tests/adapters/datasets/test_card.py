@@ -42,11 +42,6 @@ def test_what_a_card_says(tmp_path: Path) -> None:
     text = card(tmp_path, summary())
     front, body = re.fullmatch(r"---\n(.*?)\n---\n(.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]  # it must match
     assert front.splitlines() == [
-        "configs:",
-        "- config_name: default",
-        "  data_files:",
-        "  - split: train",
-        "    path: data/train-*",
         "tags:",
         "- gymnasium-arena",
     ]
@@ -78,7 +73,7 @@ def test_names_stay_text(tmp_path: Path, name: str) -> None:
     assert text.count("|") == plain.count("|")
     assert all(char == "\n" or char.isprintable() for char in text)
     assert not re.search(r"<script>|\]\(", text.replace('load_dataset("', ""))
-    assert text.startswith("---\nconfigs:\n- config_name: default\n")
+    assert text.startswith("---\ntags:\n- gymnasium-arena\n---\n")
 
 
 def test_the_record_is_the_summary(tmp_path: Path) -> None:
@@ -89,3 +84,8 @@ def test_the_record_is_the_summary(tmp_path: Path) -> None:
         {"smol's tokens": 3},
         "TRL 1.16 SFTTrainer",
     )
+
+
+def test_json_lines_have_no_types(tmp_path: Path) -> None:
+    assert "JSON lines have no types" in card(tmp_path, summary(kind="jsonl"))
+    assert "JSON lines have no types" not in card(tmp_path, summary())

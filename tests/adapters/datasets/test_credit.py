@@ -29,6 +29,14 @@ def test_a_baseline_is_read_before_it_is_updated() -> None:
     assert values(rae_credit(earned(-2, 4), 0.0)) == [-2, 6]
 
 
+def test_seats_of_one_role_are_judged_by_the_same_baseline() -> None:
+    """Three villagers of one lost game, then of one won."""
+    lost = [Earned(0, seat, "", "a", "Mafia", "villager", -1.0) for seat in (0, 2, 3)]
+    won = [one._replace(episode=1, reward=1.0) for one in lost]
+    before = -(1 - 0.5**3)
+    assert values(rae_credit([*lost, *won], 0.5)) == pytest.approx([-1.0] * 3 + [1.0 - before] * 3)
+
+
 def test_the_order_matters_and_is_the_one_given() -> None:
     assert values(rae_credit(earned(1, 0, 0), 0.5)) == [1, -0.5, -0.25]
     assert values(rae_credit(earned(0, 0, 1), 0.5)) == [0, 0, 1]

@@ -119,6 +119,27 @@ def test_rows_that_differ_in_ids_only_are_the_same(out: Path) -> None:
     assert (len(found), summary.duplicates) == (6 * plies, 0)
 
 
+def test_texts_are_the_same_whoever_said_them_and_whatever_came_of_it(out: Path) -> None:
+    episodes = games(40, game="TicTacToe-v0")
+    whole, _ = made(out / "a", episodes, "sft", split=Split(0.3), credit=Credit("rae"))
+    told, train = made(out / "b", episodes, "sft", split=Split(0.3), credit=Credit("rae"), dedup=True)
+    sides = [
+        [json.dumps((row["prompt"], row["completion"])) for row in found]
+        for found in (train, rows(out / "b", "validation"))
+    ]
+    assert sum(whole.rows.values()) == sum(told.rows.values()) + told.duplicates
+    assert len({*sides[0], *sides[1]}) == sum(told.rows.values()) < sum(whole.rows.values())
+    assert not set(sides[0]) & set(sides[1])
+
+
+def test_seconds_make_no_other_row_and_tasks_do(out: Path) -> None:
+    turns, _ = made(out / "a", games(4, "first", "first", game="TicTacToe-v0"), "turns", dedup=True)
+    assert turns.duplicates == 3 * turns.rows["train"]
+    episodes = [play_sync("Wordle-v0", ["random"], seed) for seed in (0, 0, 1, 2)]
+    prompts, _ = made(out / "b", episodes, "verl_prompts", dedup=True)
+    assert prompts.rows["train"] == 3
+
+
 def test_the_same_row_is_never_on_both_sides_when_it_is_kept_once(out: Path) -> None:
     made(out, games(30, "first", "first", game="TicTacToe-v0"), Moves(), dedup=True, split=Split(0.5))
     sides = [{json.dumps({**row, "id": 0}) for row in rows(out, side)} for side in ("train", "validation")]

@@ -1,6 +1,7 @@
 """Exports are loaded by `datasets` as they lie there."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -40,8 +41,15 @@ def test_the_card_is_read(tmp_path: Path) -> None:
     hub = pytest.importorskip("huggingface_hub")
     export(games(3), Seats(), tmp_path / "out", kind="jsonl")
     card = hub.DatasetCard.load(tmp_path / "out" / "README.md")
-    assert card.data.to_dict() == {
-        "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": "data/train-*"}]}],
-        "tags": ["gymnasium-arena"],
-    }
+    assert card.data.to_dict() == {"tags": ["gymnasium-arena"]}
     assert card.text.lstrip().startswith("# seats: 6 rows of 3 episodes")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl", "jsonl.zst"])
+def test_another_export_under_the_same_name_is_not_taken_for_this_one(kind: str, tmp_path: Path) -> None:
+    def rows(parent: str, many: int) -> int:
+        shutil.rmtree(folder := tmp_path / parent / "data", ignore_errors=True)
+        export(games(many), Seats(), folder, kind=kind)
+        return len(datasets.load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))["train"])
+
+    assert [rows("a", 3), rows("b", 4), rows("a", 5)] == [6, 8, 10]

@@ -95,3 +95,10 @@ def test_several_processes_are_refused() -> None:
     trainer = SimpleNamespace(accelerator=SimpleNamespace(num_processes=2))
     with pytest.raises(ValueError, match="for one process"):
         recorded(2)(["g0"], trainer)
+
+
+def test_of_one_conversation_no_sequence_is_beside_another() -> None:
+    rows = [{"group_id": "g", "segment": at, "reward": n, "n": n} for n in range(2) for at in range(3 - n)]
+    found = Recorded(rows, 2)
+    assert found.prompts == [{"prompt": "g"}, {"prompt": "g/1"}]
+    assert found(["g/1", "g/1"], Trainer())["n"] == [0, 1]

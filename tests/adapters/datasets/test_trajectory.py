@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from arena.adapters.datasets.trajectory import Trajectory, digest
+from arena.adapters.datasets.trajectory import Trajectory, digest, settled
 from arena.agent import AgentInfo
 from arena.episode import Attempt, Seat
 from arena.match import play_sync
+from arena.referee import Referee
 from arena.rollouts.branching import branch_sync
 from tests.adapters.datasets.made import Asked, episode_of, trajectory_of
 from tests.adapters.datasets.talks import llm, played
@@ -72,6 +73,7 @@ OTHER: dict[str, dict[str, Any]] = {
     "another opponent": {"seats": (Seat("llm:0", "X"), Seat("else", "O"))},
     "another role": {"seats": (Seat("llm:0", "Z"), Seat("llm:1", "O"))},
     "played on from another": {"parent": "p", "fork": 2},
+    "told otherwise": {"referee": Referee(show_legal=False)},
 }
 
 
@@ -90,6 +92,25 @@ def test_forks_are_grouped_by_where_they_were_played_on_from() -> None:
     assert one.group_id == trajectory_of(Asked(), id="b", parent="p", fork=2).group_id
     assert one.group_id != trajectory_of(Asked(), id="b", parent="p", fork=4).group_id
     assert one.task_id == trajectory_of(Asked()).task_id
+
+
+def test_what_was_forced_differs_by_what_it_was() -> None:
+    whole = played(["first", "random"])
+    forks = [branch_sync(whole, 0, 1, ["first", "random"], actions=forced)[0] for forced in ({0: "1"}, {0: "5"}, {})]
+    again = branch_sync(whole, 0, 1, ["first", "random"], actions={0: "5"})[0]
+    groups = [Trajectory(episode, 1).group_id for episode in (*forks, again)]
+    assert len(set(groups)) == 3
+    assert groups[1] == groups[3]
+
+
+def test_options_that_hold_anyway_make_no_other_task() -> None:
+    def task(**options: Any) -> str:
+        return Trajectory(play_sync("LiarsDice-v0", ["random"] * options.get("players", 2), 5, options), 0).task_id
+
+    assert task() == task(players=2) != task(players=3)
+    assert settled(play_sync("LiarsDice-v0", ["random"] * 3, 5, {"players": 3, "wild": 0})) == {"players": 3}
+    unknown = trajectory_of(Asked(), env="Unknown-v0", options={"players": 2}).episode
+    assert settled(unknown) == {"players": 2}
 
 
 def test_seats_are_groups_of_their_own() -> None:
