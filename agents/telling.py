@@ -9,6 +9,7 @@ from arena.agents.prompting import Prompter, is_open
 from arena.episode import Attempt
 from arena.model import Completion, Message
 from arena.referee import split_thoughts
+from arena.text import clean
 
 __all__ = ["received", "tell"]
 
@@ -62,9 +63,14 @@ def received(attempt: Attempt) -> Completion | None:
 
 
 def _structured(text: str) -> tuple[str, tuple[dict[str, Any], ...]]:
-    """The words and calls of an answer that is on record as the JSON of both; another text is all words."""
+    """The words and calls of an answer that is on record as the JSON of both; another text is all words.
+
+    A text may spell lone surrogates as escapes: they are replaced, as in every text on record (`arena.text.clean`).
+    """
     try:
         value = json.loads(text)
+        if "\\u" in text:
+            value = json.loads(clean(json.dumps(value, ensure_ascii=False)))
     except (ValueError, RecursionError):
         return text, ()
     calls = value.get("tool_calls") if value.keys() == {"content", "tool_calls"} else None
