@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from arena.adapters.datasets.replayed import replayed
 from arena.adapters.datasets.scribe import Scribe, Spoken, scribe_of
 from arena.adapters.datasets.tokens import Lacking
 from arena.adapters.datasets.trajectory import Trajectory
@@ -18,11 +19,8 @@ from arena.agent import Call, View
 from arena.agents.conversation import DROPPED, Conversation
 from arena.agents.prompting import Prompting
 from arena.agents.telling import tell
-from arena.episode import Attempt, EpisodeError, Turn, prompts
-from arena.game import LiveGame
+from arena.episode import Attempt, Turn, prompts
 from arena.model import Message
-from arena.registry import load
-from arena.replaying import positions
 from arena.resuming import FORCED
 from arena.text import clean
 
@@ -147,24 +145,10 @@ def asked_by(trajectory: Trajectory, prompting: Prompting | None = None, *, anew
 
 def _asked(trajectory: Trajectory) -> Iterator[tuple[View, Turn, Attempt]]:
     """Each attempt of the seat with what it was given. Raises Lacking for what cannot be played again."""
-    _check_replays(trajectory)
-    try:
-        for position in positions(trajectory.episode):
-            for turn, views in zip(position.turns, position.views, strict=True):
-                if turn.seat == trajectory.player:
-                    yield from zip(views, repeat(turn), turn.attempts, strict=False)
-    except EpisodeError as error:
-        raise Lacking(str(error)) from error
-
-
-def _check_replays(trajectory: Trajectory) -> None:
-    env = trajectory.episode.env
-    try:
-        live = issubclass(load(env), LiveGame)
-    except ValueError as error:  # an id that is not registered here
-        raise Lacking(f"{_where(trajectory)}: {error}") from error
-    if live:
-        raise Lacking(f"{_where(trajectory)}: {env} is a live game, which does not replay")
+    for position in replayed(trajectory):
+        for turn, views in zip(position.turns, position.views, strict=True):
+            if turn.seat == trajectory.player:
+                yield from zip(views, repeat(turn), turn.attempts, strict=False)
 
 
 def _recorded(trajectory: Trajectory) -> Prompting | None:

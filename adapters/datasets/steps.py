@@ -4,14 +4,14 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from arena.adapters.datasets.replayed import replayed
 from arena.adapters.datasets.tokens import Lacking
 from arena.adapters.datasets.trajectory import Trajectory
 from arena.agent import View
 from arena.episode import Attempt, EpisodeError, Turn
-from arena.game import Game, LiveGame
+from arena.game import Game
 from arena.numeric import Codec
-from arena.registry import load
-from arena.replaying import positions, replay
+from arena.replaying import replay
 from arena.text import show
 
 __all__ = ["Steps", "numeric_steps", "text_steps"]
@@ -90,18 +90,12 @@ def numeric_steps(trajectory: Trajectory) -> Steps | None:
 
 def _asked(trajectory: Trajectory) -> Iterator[_Asked]:
     """Every reply of the seat that was played or refused; not one that the episode was cut at."""
-    episode, player = trajectory.episode, trajectory.player
-    if issubclass(load(episode.env), LiveGame):
-        raise Lacking(f"episode {episode.id}, seat {player}: {episode.env} is a live game, which does not replay")
-    try:
-        for position in positions(episode):
-            for turn, views in zip(position.turns, position.views, strict=True):
-                if turn.seat != player or (turn.action is None and trajectory.truncated):
-                    continue
-                for at, (view, attempt) in enumerate(zip(views, turn.attempts, strict=True), 1):
-                    yield _Asked(position.state, view, turn, attempt, at == len(views))
-    except EpisodeError as error:
-        raise Lacking(str(error)) from error
+    for position in replayed(trajectory):
+        for turn, views in zip(position.turns, position.views, strict=True):
+            if turn.seat != trajectory.player or (turn.action is None and trajectory.truncated):
+                continue
+            for at, (view, attempt) in enumerate(zip(views, turn.attempts, strict=True), 1):
+                yield _Asked(position.state, view, turn, attempt, at == len(views))
 
 
 def _history(view: View) -> list[str]:

@@ -320,7 +320,7 @@ def test_agents_that_were_asked_in_ways_of_their_own_are_lacking() -> None:
 def test_what_does_not_replay_is_lacking() -> None:
     episode = play_sync("TicTacToe-v0", ["first", "first"])
     episode.turns[2].hash = "0" * 32
-    with pytest.raises(Lacking, match="hash"):
+    with pytest.raises(Lacking, match=f"^episode {episode.id}, seat 0: turn 2: hash"):
         list(exchanges(seat(episode)))
     episode.env = "Nowhere-v9"
     with pytest.raises(Lacking, match="Nowhere-v9"):
