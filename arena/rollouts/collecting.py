@@ -4,19 +4,21 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from hashlib import blake2b
+from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import msgspec
 
 from arena.agent import Agent
 from arena.asking import check_limits, no_loop_yet
 from arena.deal import deal_of
-from arena.episode import Episode
-from arena.game import Game
+from arena.episode import Episode, validate
+from arena.game import Game, LiveGame
 from arena.match import play
 from arena.referee import Referee
 from arena.registry import id_of, make_agent
+from arena.replaying import replay
 from arena.rollouts.kept import Kept
 from arena.rollouts.progress import Following, Progress, following
 
@@ -30,7 +32,8 @@ class Group(msgspec.Struct, frozen=True):
     """Samples of one deal and one seating: what may be compared with one another."""
 
     key: str
-    """Of game, options, referee, seed and who sits where: the `group_id` of its episodes, in every run."""
+    """Of game, options, referee, seed, who sits where, `max_turns` and `turn_seconds`: its episodes' `group_id`, in
+    every run."""
     number: int
     """Its place in the order of seeds and rotations; groups come as they are complete."""
     seed: int
@@ -45,7 +48,7 @@ class Group(msgspec.Struct, frozen=True):
 async def collect(
     game: str | type[Game],
     agents: Sequence[str | Agent],
-    seeds: Iterable[int],
+    seeds: Iterable[SupportsIndex],
     n_per_seed: int = 1,
     *,
     options: Mapping[str, Any] | None = None,
@@ -62,36 +65,37 @@ async def collect(
 ) -> AsyncGenerator[Group, None]:
     """`n_per_seed` episodes of every seed (samples 0, 1, ...: one deal, other draws of the agents), group by group.
 
-    `agents`: one for each seat that is not the house's; each is made once and serves all matches. `seeds`: without
-    end, if need be, and different. `rotate`: every rotation of the seats that seats them in another way is a group of
-    its own. `concurrency`: matches at once; no more than twice as many, and one group, are played or complete without
-    having been taken, so that memory is bounded and a slow reader slows play. `out`: a `.jsonl` file to which
-    every episode is appended once it is over; what of this collection is there already is not played again but given
-    from there, so that a run that was killed goes on (use a file for each step of training: a file does not know what
-    an agent has learned meanwhile). `void_retries`: how often a void match is played again before `Group.void` tells
-    it; it is played anew in a later run. `progress`: called after each episode; True shows a bar. The other arguments
-    are those of `arena.match.play`.
+    `agents`: one for each seat that is not the house's; each is made once and serves all matches. `seeds`: integers
+    (NumPy's too), all different, without end if need be; a list is checked before anything is played. `rotate`: every
+    rotation of the seats that seats them in another way is a group of its own. `concurrency`: matches at once; no more
+    than twice as many, and one group, are played or complete without having been taken, so that memory is bounded and
+    a slow reader slows play. `out`: a `.jsonl` file to which every episode is appended once it is over; what of this
+    collection is there already is replayed (of a live game: validated) and given from there, so that a run that was
+    killed goes on (use a file for each step of training: a file does not know what an agent has learned meanwhile).
+    `void_retries`: how often a void match is played again before `Group.void` tells it; it is played anew in a later
+    run. `progress`: called after each episode; True shows a bar. The other arguments are those of `arena.match.play`.
 
     Agents that need it are tried first (`Agent.prepare`). Nothing is left running when the iterator is closed or its
-    task cancelled (leave a loop over it early within `contextlib.aclosing`). Raises ValueError for bad arguments and
-    AgentError for an agent that cannot play at all.
+    task cancelled (leave a loop over it early within `contextlib.aclosing`). Raises ValueError for bad arguments,
+    AgentError for an agent that cannot play at all, EpisodeError for a line of `out` that does not hold.
     """
     counts = {"n_per_seed": (n_per_seed, 1), "concurrency": (concurrency, 1), "void_retries": (void_retries, 0)}
     for name, (number, low) in counts.items():
         if type(number) is not int or number < low:
             raise ValueError(f"{name}={number!r}: allowed are numbers from {low}")
     check_limits(deadline, turn_seconds, max_turns)
+    numbers = _numbers(seeds)
     how = {"deadline": deadline, "turn_seconds": turn_seconds, "max_turns": max_turns, "pool": pool}
     made: dict[str, Agent] = {}
     file: Kept | None = None
     try:
         seated = [_made(agent, made) for agent in agents]
-        file = Kept(out) if out is not None else None
+        plan = _Plan(game, options, referee, seated, n_per_seed, how, rotate=rotate)
+        file = Kept(out, plan.check) if out is not None else None
         with following(progress) as told:
-            plan = _Plan(game, options, referee, seated, n_per_seed, rotate=rotate)
             await plan.prepare()
-            run = _Run(plan, iter(seeds), file, concurrency, void_retries, told, how)
-            run.told = Progress(total=len(seeds) * plan.per_seed if isinstance(seeds, Sequence | range) else None)
+            run = _Run(plan, numbers, file, concurrency, void_retries, told)
+            run.told = Progress(total=len(seeds) * plan.per_seed if isinstance(seeds, Sequence) else None)
             async with aclosing(run.groups()) as groups:
                 async for group in groups:
                     yield group
@@ -104,7 +108,11 @@ async def collect(
 
 
 def collect_sync(
-    game: str | type[Game], agents: Sequence[str | Agent], seeds: Iterable[int], n_per_seed: int = 1, **how: Any
+    game: str | type[Game],
+    agents: Sequence[str | Agent],
+    seeds: Iterable[SupportsIndex],
+    n_per_seed: int = 1,
+    **how: Any,
 ) -> list[Group]:
     """All groups of `collect`, whose arguments these are, from plain code and in the order of seeds and rotations.
 
@@ -119,6 +127,27 @@ def collect_sync(
             return [group async for group in groups]
 
     return sorted(asyncio.run(all_of_them()), key=lambda group: group.number)
+
+
+def _numbers(seeds: Iterable[SupportsIndex]) -> Iterator[int]:
+    """The seeds as plain numbers. Raises ValueError for what is none or comes twice: of a list at once, else there."""
+    numbers = _different(seeds)
+    return iter(list(numbers)) if isinstance(seeds, Sequence) and not isinstance(seeds, range) else numbers
+
+
+def _different(seeds: Iterable[SupportsIndex]) -> Iterator[int]:
+    there = set[int]()
+    for given in seeds:
+        try:
+            seed = -1 if isinstance(given, bool) else index(given)
+        except TypeError:
+            seed = -1
+        if not 0 <= seed < 1 << 64:
+            raise ValueError(f"seed={given!r}: allowed are 0 to 2**64 - 1")
+        if seed in there:
+            raise ValueError(f"seed={seed} is given twice: allowed are different ones (n_per_seed= plays one again)")
+        there.add(seed)
+        yield seed
 
 
 def _made(agent: str | Agent, made: dict[str, Agent]) -> Agent:
@@ -140,10 +169,13 @@ class _Plan:
         referee: Referee | None,
         agents: Sequence[Agent],
         samples: int,
+        how: Mapping[str, Any],
         *,
         rotate: bool,
     ) -> None:
+        """`how`: the other arguments of `arena.match.play`."""
         self.game, self.options, self.referee, self.samples = game, options, referee or Referee(), samples
+        self.how = how
         self.first = deal_of(game, options or {}).template
         count = len(agents)
         free = self.first.players - len(self.first.house)
@@ -163,7 +195,21 @@ class _Plan:
     def key(self, seed: int, rotation: int, seating: Sequence[Agent]) -> str:
         """16 hexadecimal digits, the same in every run."""
         what = (id_of(self.game), self.options or {}, self.referee, seed, rotation, [a.name for a in seating])
-        return blake2b(msgspec.json.encode(what, order="deterministic"), digest_size=8).hexdigest()
+        limits = self.limits()  # none: the key is that of files that were written before limits were in it
+        told = msgspec.json.encode((*what, limits) if limits else what, order="deterministic")
+        return blake2b(told, digest_size=8).hexdigest()
+
+    def limits(self) -> dict[str, float]:
+        """Those that change what is recorded; past a deadline a match is void, and none of these is kept."""
+        found = {name: self.how[name] for name in ("max_turns", "turn_seconds") if self.how[name] is not None}
+        return {name: float(limit) for name, limit in found.items()}  # 2 and 2.0 are one
+
+    def check(self, episode: Episode) -> None:
+        """Raise EpisodeError where a record is not what was played."""
+        if isinstance(self.first, LiveGame):
+            validate(episode)
+        else:
+            replay(episode, type(self.first))
 
     def groups(self, seeds: Iterator[int]) -> "Iterator[_Open]":
         """One after another, none held."""
@@ -206,10 +252,8 @@ class _Run:
         workers: int,
         retries: int,
         follow: Following | None,
-        how: Mapping[str, Any],
     ) -> None:
         self.plan, self.file, self.workers, self.retries, self.follow = plan, file, workers, retries, follow
-        self.how = dict(how)
         self.jobs = ((group, sample) for group in plan.groups(seeds) for sample in range(plan.samples))
         self.room = asyncio.Semaphore(2 * workers + plan.samples)
         self.ready: asyncio.Queue[Group | None] = asyncio.Queue()
@@ -262,7 +306,7 @@ class _Run:
                 plan.referee,
                 group_id=opened.key,
                 sample=sample,
-                **self.how,
+                **plan.how,
             )
             if episode.outcome != "void" or not left:
                 break

@@ -1,7 +1,8 @@
 """Kept: a file of finished episodes to which a run that was killed goes on adding."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import takewhile
 from pathlib import Path
 
 import msgspec
@@ -32,9 +33,12 @@ class Kept:
     off. Void episodes are told in the file too, and do not count as finished.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        """Raises ValueError for another kind of file, or one that another run is writing, EpisodeError for a line."""
-        self.path = Path(path)
+    def __init__(self, path: str | Path, check: Callable[[Episode], object]) -> None:
+        """`check` raises EpisodeError for an episode that is not given from here, as one that does not replay.
+
+        Raises ValueError for another kind of file, or one that another run is writing, EpisodeError for a line.
+        """
+        self.path, self._check = Path(path), check
         if self.path.suffix != ".jsonl":
             raise ValueError(f"out={str(path)!r}: allowed are files that end in .jsonl, to which lines can be appended")
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -47,12 +51,19 @@ class Kept:
             raise
 
     def get(self, group: str, sample: int) -> Episode | None:
-        """The finished episode, or None: it is yet to be played."""
+        """The finished episode, or None: it is yet to be played. Raises EpisodeError for one that does not hold."""
         place = self._places.get((group, sample))
         if place is None:
             return None
         self._file.seek(place)
-        return _decoder.decode(self._file.readline())
+        line = self._file.readline()
+        try:
+            episode = _decoder.decode(line)
+            self._check(episode)
+        except (msgspec.DecodeError, RecursionError, EpisodeError) as error:
+            what = error if isinstance(error, EpisodeError) else f"not an episode: {error}"
+            raise EpisodeError(f"{self.path}:{self._number(place)}: group {group}, sample {sample}: {what}") from error
+        return episode
 
     def add(self, episode: Episode) -> None:
         """Append it; once this returns, the end of this process does not undo it."""
@@ -73,6 +84,11 @@ class Kept:
             except OSError:
                 raise ValueError(f"out={str(self.path)!r}: another run is writing this file") from None
 
+    def _number(self, place: int) -> int:
+        """Of the line that begins there, from 1."""
+        self._file.seek(0)
+        return 1 + sum(1 for _ in takewhile(lambda _: self._file.tell() <= place, iter(self._file.readline, b"")))
+
     def _read(self) -> Iterator[tuple[tuple[str, int], int]]:
         self._file.seek(0)
         place = 0
@@ -82,7 +98,7 @@ class Kept:
                 return
             try:
                 head = _head.decode(line)
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, RecursionError) as error:
                 raise EpisodeError(f"{self.path}:{number}: not an episode: {error}") from error
             if head.outcome != "void":
                 yield (head.group_id, head.sample), place

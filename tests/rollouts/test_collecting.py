@@ -5,8 +5,10 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from arena.agent import Agent, AgentError, Reply, View
@@ -96,8 +98,12 @@ def test_a_key_tells_the_task_and_the_seating_and_is_the_same_in_every_run() -> 
         *keys("TicTacToe-v0", ["random", "first"], [1], referee=Referee(retries=1)),
         *keys("ConnectFour-v0", ["random", "first"], [1]),
         *keys("ConnectFour-v0", ["random", "first"], [1], options={"rows": 5}),
+        *keys("TicTacToe-v0", ["random", "first"], [1], max_turns=9),
+        *keys("TicTacToe-v0", ["random", "first"], [1], turn_seconds=9),
     ]
-    assert len({*base, *other}) == 9
+    assert len({*base, *other}) == 11
+    assert keys("TicTacToe-v0", ["random", "first"], [1], turn_seconds=9.0) == other[-1:]
+    assert keys("TicTacToe-v0", ["random", "first"], [1, 2], rotate=True, deadline=600) == base
 
 
 def test_every_rotation_is_a_group_of_its_own() -> None:
@@ -260,7 +266,13 @@ def test_an_agent_that_cannot_play_at_all_is_refused_before_anything_is_played()
         ({"options": {"size": 4}}, "size"),
         ({"deadline": -1}, "deadline=-1"),
         ({"seeds": [1, -1]}, "seed=-1"),
-        ({"seeds": ["1"]}, "seed='1'"),
+        ({"seeds": ["1"]}, "seed='1': allowed are 0 to 2"),
+        ({"seeds": [1.0]}, r"seed=1\.0: allowed"),
+        ({"seeds": [True]}, "seed=True: allowed"),
+        ({"seeds": np.arange(2.0)}, r"seed=np.float64\(0.0\): allowed"),
+        ({"seeds": [2**64]}, "seed=18446744073709551616: allowed"),
+        ({"seeds": [5, 7, 5]}, "seed=5 is given twice"),
+        ({"seeds": iter([5, np.int64(5)])}, "seed=5 is given twice"),
     ],
 )
 def test_what_cannot_be_is_refused(how: dict[str, Any], why: str) -> None:
@@ -272,6 +284,24 @@ def test_what_cannot_be_is_refused(how: dict[str, Any], why: str) -> None:
     } | how
     with pytest.raises(ValueError, match=why):
         collect_sync(**asked)
+
+
+def test_seeds_of_numpy_are_those_numbers() -> None:
+    plain = collect_sync("LiarsDice-v0", ["random", "random"], range(3))
+    given: list[Any] = [np.arange(3), list(np.arange(3, dtype=np.uint64)), iter([np.int32(0), 1, np.uint8(2)])]
+    for seeds in given:
+        groups = collect_sync("LiarsDice-v0", ["random", "random"], seeds)
+        assert [(group.key, group.seed) for group in groups] == [(group.key, group.seed) for group in plain]
+        assert {type(group.seed) for group in groups} == {int}
+        assert [essence(g.episodes[0]) for g in groups] == [essence(g.episodes[0]) for g in plain]
+
+
+def test_a_list_of_seeds_is_checked_before_anything_is_played(tmp_path: Path) -> None:
+    out, agent = tmp_path / "step.jsonl", Waits()
+    with pytest.raises(ValueError, match="seed=3 is given twice"):
+        collect_sync("TicTacToe-v0", [agent, agent], [*range(100), 3], concurrency=1, out=out)
+    assert agent.most == 0
+    assert not out.exists()
 
 
 def test_what_seeds_or_progress_raise_ends_it() -> None:

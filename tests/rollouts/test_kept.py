@@ -1,24 +1,29 @@
 """A collection goes on after whatever has ended it: nothing is lost, nothing is played or written twice."""
 
 import asyncio
+import itertools
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, ClassVar, Self
 
+import msgspec
 import pytest
 
 from arena.agent import Agent, AgentError, Reply, View
-from arena.episode import Episode, EpisodeError, read
+from arena.episode import Episode, EpisodeError, read, validate
+from arena.game import LiveGame
 from arena.rollouts.collecting import Group, collect, collect_sync
 from arena.rollouts.kept import Kept
 from arena.rollouts.progress import Progress
 from tests.players import essence, sane
 from tests.repository import ROOT
 from tests.rollouts.killed import SAMPLES, SEEDS, collected
+from tests.toy_games import Bazaar, Take
 
 
 class Counts(Agent):
@@ -34,6 +39,19 @@ class Counts(Agent):
         if self.broken:
             raise AgentError("down")
         return Reply(view.sample_action())
+
+
+class Grows(Take, LiveGame):
+    """Never twice the same, as what is outside of us: nothing of it replays."""
+
+    dealt: ClassVar = itertools.count(3)
+
+    @classmethod
+    def initial(cls, rng: Random, most: int = 7, takes: tuple[int, ...] = (1, 2)) -> Self:
+        return cls(next(cls.dealt), takes, most)
+
+    def close(self) -> None:
+        pass
 
 
 def run(path: Path, agent: Agent, seeds: Any = range(4), samples: int = 3, **how: Any) -> list[Group]:
@@ -94,6 +112,67 @@ def test_a_line_that_is_no_episode_is_told_by_its_number(tmp_path: Path) -> None
     assert path.read_bytes().endswith(b"nonsense\n")  # nothing of it is touched
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("turns", "x", r"not an episode: Expected `array`, got `str` - at `\$.turns`"),
+        ("final", [], "what was shown at the end is kept"),
+        ("returns", [99, 99], r"returns \(.*\) are not the recorded \(99.0, 99.0\)"),
+        ("seed", 12, "turn 0: seat 0 now sees something else"),
+    ],
+)
+def test_an_episode_that_was_altered_is_told_by_its_line(name: str, value: Any, why: str, tmp_path: Path) -> None:
+    path = tmp_path / "step.jsonl"
+    groups = run(path, Counts(), range(2), 2, concurrency=1)
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[2] = msgspec.json.encode(msgspec.json.decode(lines[2]) | {name: value}) + b"\n"
+    path.write_bytes(b"".join(lines))
+    agent = Counts()
+    with pytest.raises(EpisodeError, match=rf"step.jsonl:3: group {groups[1].key}, sample 0: .*{why}"):
+        run(path, agent, range(2), 2, concurrency=1)
+    assert agent.begun == 0
+    assert path.read_bytes() == b"".join(lines)
+
+
+def test_a_line_that_is_nested_without_end_is_told_by_its_number(tmp_path: Path) -> None:
+    path = tmp_path / "step.jsonl"
+    path.write_bytes(b'{"x":' + b"[" * 100_000 + b"\n")
+    with pytest.raises(EpisodeError, match=r"step.jsonl:1: not an episode"):
+        run(path, Counts())
+
+
+@pytest.mark.parametrize("game", [Bazaar, Take, Grows])
+def test_games_that_are_not_registered_go_on_too_and_live_ones_without_replay(game: Any, tmp_path: Path) -> None:
+    path, seats = tmp_path / "step.jsonl", ["random"] * game.players
+    first = collect_sync(game, seats, range(2), out=path)
+    assert [group.void for group in first] == [[], []]
+    assert collect_sync(game, seats, range(2), out=path) == first
+
+
+@pytest.mark.parametrize("limit", [{"max_turns": 1}, {"turn_seconds": 60}])
+def test_what_was_played_under_other_limits_is_played_anew(limit: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "step.jsonl"
+    limited = run(path, Counts(), **limit)
+    agent = Counts()
+    free = run(path, agent)
+    assert agent.begun == 12
+    assert {episode.outcome for group in free for episode in group.episodes} == {"terminated"}
+    assert {group.key for group in limited}.isdisjoint(group.key for group in free)
+    for how, before in (({}, free), (limit, limited), ({name: limit[name] + 1 for name in limit}, None)):
+        agent = Counts()
+        again = run(path, agent, **how)
+        assert agent.begun == (0 if before else 12)
+        assert before is None or sure(again) == sure(before)
+
+
+def test_a_deadline_changes_no_finished_match(tmp_path: Path) -> None:
+    path = tmp_path / "step.jsonl"
+    first = run(path, Counts(), deadline=600)
+    agent = Counts()
+    assert sure(run(path, agent)) == sure(first)
+    assert agent.begun == 0
+
+
 def test_void_matches_are_told_in_the_file_and_played_again_in_the_next_run(tmp_path: Path) -> None:
     path = tmp_path / "step.jsonl"
     (down,) = run(path, Counts(broken=True), range(1), 3, void_retries=1)
@@ -120,7 +199,7 @@ def test_a_file_may_hold_several_collections(tmp_path: Path) -> None:
 
 def test_one_run_writes_a_file_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "step.jsonl"
-    held = Kept(path)
+    held = Kept(path, validate)
     with pytest.raises(ValueError, match="another run is writing this file"):
         run(path, Counts())
     held.close()
