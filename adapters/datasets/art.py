@@ -51,10 +51,12 @@ class ART(Format):
         self.logprobs, self.breaks, self.kinds = logprobs, breaks, kinds
 
     def rows(self, unit: Sequence[Trajectory]) -> Iterator[Row]:
-        """See `Format.rows`."""
-        first = unit[0]
+        """See `Format.rows`. A seat that was never asked has no trajectory."""
+        first, found = unit[0], [made for each in unit if (made := self._trajectory(each))]
+        if not found:
+            return
         yield {
-            "trajectories": [self._trajectory(each) for each in unit],
+            "trajectories": found,
             "metadata": {
                 "env": first.episode.env,
                 "task_id": first.task_id,
@@ -64,11 +66,11 @@ class ART(Format):
             },
         }
 
-    def _trajectory(self, trajectory: Trajectory) -> dict[str, Any]:
+    def _trajectory(self, trajectory: Trajectory) -> dict[str, Any] | None:
         found = dialogues(trajectory)
-        where = f"episode {trajectory.episode.id}, seat {trajectory.player}"
         if not found:
-            raise Lacking(f"{where}: it was never asked")
+            return None
+        where = f"episode {trajectory.episode.id}, seat {trajectory.player}"
         if self.breaks == "refuse" and len(found) > 1:
             raise Lacking(f"{where}: it was asked in {len(found)} conversations (breaks=rows: a history for each)")
         known = self._known(trajectory)

@@ -15,7 +15,6 @@ from typing import Any
 from arena.adapters.datasets.called import called
 from arena.adapters.datasets.chat import Exchange, exchanges
 from arena.adapters.datasets.format import Format, Row
-from arena.adapters.datasets.tokens import Lacking
 from arena.adapters.datasets.trajectory import Trajectory
 from arena.agent import Call
 from arena.episode import prompts
@@ -46,14 +45,16 @@ class ATIF(Format):
     def rows(self, unit: Sequence[Trajectory]) -> Iterator[Row]:
         """See `Format.rows`."""
         for trajectory in unit:
-            yield self._row(trajectory)
+            if row := self._row(trajectory):
+                yield row
 
-    def _row(self, trajectory: Trajectory) -> Row:
+    def _row(self, trajectory: Trajectory) -> Row | None:
+        """None: the seat was never asked."""
         steps = _Steps(trajectory, self.prompt_ids)
         for exchange in exchanges(trajectory):
             steps.add(exchange)
         if not steps.steps:
-            raise Lacking(f"episode {trajectory.episode.id}, seat {trajectory.player}: it was never asked")
+            return None
         return {
             "schema_version": "ATIF-v1.8",
             "session_id": trajectory.episode.id,

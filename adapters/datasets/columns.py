@@ -22,12 +22,13 @@ def check_choice(name: str, value: str, *allowed: str) -> None:
 
 
 def sequences(trajectory: Trajectory, breaks: Breaks, kinds: Kinds, logprobs: bool = True) -> list[Segment]:
-    """The sequences of a trajectory, at least one. Raises Lacking where the options or the record do not allow it."""
+    """The sequences of a trajectory; none of a seat that was never asked.
+
+    Raises Lacking where the options or the record do not allow it.
+    """
     found = segments(trajectory, logprobs=logprobs, kinds=kinds)
-    where = f"episode {trajectory.episode.id}, seat {trajectory.player}"
-    if not found:
-        raise Lacking(f"{where}: the seat's model was never asked")
     if breaks == "refuse" and len(found) > 1:
+        where = f"episode {trajectory.episode.id}, seat {trajectory.player}"
         raise Lacking(f"{where}: the conversation is {len(found)} sequences, not one (breaks=rows: a row for each)")
     return found
 

@@ -71,7 +71,7 @@ class Minari(Format):
         for trajectory in unit:
             steps = numeric_steps(trajectory) if self.face == "numeric" else text_steps(trajectory)
             if steps is None:
-                raise Lacking(f"episode {trajectory.episode.id}, seat {trajectory.player}: it has made no step")
+                continue  # it has made no step
             row = {"dataset": _dataset(trajectory, self.face), "seed": trajectory.episode.seed, **_columns(steps)}
             row["about"] = _about(trajectory)
             if self.data == "hdf5" and _zero(row):

@@ -57,7 +57,14 @@ class SkyRL(Format):
 
     def rows(self, unit: Sequence[Trajectory]) -> Iterator[Row]:
         """See `Format.rows`."""
-        entries = [entry for at, trajectory in enumerate(unit) for entry in self._entries(trajectory, at)]
+        entries: list[Row] = []
+        repetition = 0
+        for trajectory in unit:
+            made = self._entries(trajectory, repetition)
+            entries += made
+            repetition += bool(made)
+        if not entries:
+            return
         row: Row = {name: [entry[name] for entry in entries] for name in entries[0]}
         if not self.logprobs:
             row["rollout_logprobs"] = None

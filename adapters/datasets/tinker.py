@@ -44,7 +44,10 @@ class Tinker(Format):
 
     def rows(self, unit: Sequence[Trajectory]) -> Iterator[Row]:
         """See `Format.rows`."""
-        found = [(each, sequences(each, "rows", self.kinds)) for each in unit]
+        asked = [(each, sequences(each, "rows", self.kinds)) for each in unit]
+        found = [(each, several) for each, several in asked if several]
+        if not found:
+            return
         trajectories = [_trajectory(each, several) for each, several in found]
         yield {
             "trajectories_G": trajectories,
@@ -52,7 +55,7 @@ class Tinker(Format):
                 each.reward - sum(step["reward"] for step in told["transitions"])
                 for (each, _), told in zip(found, trajectories, strict=True)
             ],
-            "metrics_G": [_metrics(each) for each in unit],
+            "metrics_G": [_metrics(each) for each, _ in found],
             "about_G": [about(each, several[-1]) for each, several in found],
         }
 

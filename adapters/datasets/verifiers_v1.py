@@ -66,7 +66,10 @@ class Verifiers(Format):
         self.env_name, self.tokens, self.kinds = env_name, tokens, kinds
 
     def rows(self, unit: Sequence[Trajectory]) -> Iterator[Row]:
-        """See `Format.rows`."""
+        """See `Format.rows`. A seat that was never asked has no trace."""
+        traces = [trace for each in unit if (trace := self._trace(each))]
+        if not traces:
+            return
         episode, names = unit[0].episode, [seat.agent for seat in unit[0].episode.seats]
         fork = (episode.parent, episode.fork) if episode.parent else ()
         row: Row = {
@@ -76,7 +79,7 @@ class Verifiers(Format):
             "group": {"id": digest(unit[0].task_id, names, *fork)},
             "ok": True,
             "errors": [],
-            "traces": [self._trace(each) for each in unit],
+            "traces": traces,
         }
         if episode.match_id:
             row["run"] = {"type": "eval", "id": episode.match_id}
@@ -86,13 +89,13 @@ class Verifiers(Format):
         """See `Format.writer`."""
         return Traces(folder)
 
-    def _trace(self, trajectory: Trajectory) -> dict[str, Any]:
+    def _trace(self, trajectory: Trajectory) -> dict[str, Any] | None:
         known, lacking = self._known(trajectory)
         graph = Graph(trajectory, known)
         for exchange in exchanges(trajectory):
             graph.add(exchange)
         if not graph.nodes:
-            raise Lacking(f"episode {trajectory.episode.id}, seat {trajectory.player}: it was never asked")
+            return None
         return {
             "version": _VERSION,
             "id": trajectory.id,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from arena.adapters.datasets.chat import exchanges
 from arena.adapters.datasets.format import Format, Row
-from arena.adapters.datasets.tokens import Lacking
 from arena.adapters.datasets.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -38,8 +37,9 @@ class VerlPrompts(Format):
 
     def rows(self, unit: Sequence[Trajectory]) -> Iterator[Row]:
         """See `Format.rows`."""
-        trajectory = unit[0]
-        messages = _opening(trajectory)
+        trajectory, messages = next(((each, told) for each in unit if (told := _opening(each))), (None, []))
+        if trajectory is None:
+            return
         row: Row = {
             "prompt": messages,
             "data_source": trajectory.episode.env,
@@ -76,8 +76,8 @@ class VerlPrompts(Format):
 
 
 def _opening(trajectory: Trajectory) -> list[Row]:
-    """The messages before the seat's first answer."""
+    """The messages before the seat's first answer; none for a seat that was never asked."""
     for exchange in exchanges(trajectory):
         if exchange.own:
             return [{"role": message.role, "content": message.content} for message in exchange.prompt]
-    raise Lacking(f"episode {trajectory.episode.id}, seat {trajectory.player}: the seat was never asked")
+    return []

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from arena.adapters.datasets.tokens import Lacking
 from arena.adapters.datasets.trajectory import Trajectory
 from arena.adapters.datasets.verl import Verl
 from arena.adapters.datasets.verl_prompts import VerlPrompts
@@ -79,6 +78,7 @@ def test_prompts_are_what_the_seat_was_told_first() -> None:
 
 
 def test_prompts_of_a_seat_that_was_never_asked() -> None:
-    episode = play_sync("TicTacToe-v0", ["first", "random"], 1, max_turns=1)
-    with pytest.raises(Lacking, match="seat 1: the seat was never asked"):
-        list(VerlPrompts().rows([Trajectory(episode, 1)]))
+    unasked = Trajectory(play_sync("TicTacToe-v0", ["first", "random"], 1, max_turns=1), 1)
+    asked = Trajectory(play_sync("TicTacToe-v0", ["first", "random"], 1), 1)
+    assert not list(VerlPrompts().rows([unasked, unasked]))
+    assert list(VerlPrompts().rows([unasked, asked])) == list(VerlPrompts().rows([asked]))
