@@ -57,8 +57,13 @@ class Scribe:
         whole = said if thinking != "strip" else read(completion, "separate", view, codec, first)
         return Spoken(whole.message, said.message, said.calls)
 
-    def say(self, view: View, attempt: Attempt, action: Action | None, first: int) -> Spoken:
-        """An attempt of an agent that is no language model; `action`: what it played, None: it was wrong."""
+    def say(self, view: View, attempt: Attempt, action: Action | None, first: int) -> Spoken | None:
+        """An attempt of an agent that is no language model; `action`: what it played, None: it was wrong.
+
+        None: nothing came in time, so nothing was said.
+        """
+        if unanswered(attempt):
+            return None
         if action is not None:
             return self.play(view, action, first)
         message = Message("assistant", harmless(clean(attempt.raw), rules=True))
