@@ -282,11 +282,12 @@ def read(path: str | Path) -> Iterator[Episode]:
             for number, line in enumerate(lines, 1):
                 yield _decode(line, f"{path}:{number}")
         except zstandard.ZstdError as error:
-            raise EpisodeError(f"{path} is not a zstd file: {error}") from error
+            raise EpisodeError(f"{path} is not a whole zstd file: {error}") from error
 
 
 def _decode(line: bytes, where: str) -> Episode:
     try:
         return _decoder.decode(line)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise EpisodeError(f"{where}: not an episode: {error}") from error
+        cut = "" if line.endswith(b"\n") else " (the line was cut short: delete it, what is above is whole)"
+        raise EpisodeError(f"{where}: not an episode: {error}{cut}") from error

@@ -44,7 +44,7 @@ def _pyarrow(form: Format) -> None:
         import pyarrow.parquet  # noqa: F401  whether it is there
     except ImportError as error:
         other = [kind for kind in kinds_of(form) if kind != "parquet"][:1]
-        instead = f", or write {other[0]}" if other else ""
+        instead = f", or write {other[0]} (--as {other[0]})" if other else ""
         raise ValueError(f"parquet needs pyarrow: pip install 'gymnasium-arena[parquet]'{instead}") from error
 
 

@@ -21,7 +21,7 @@ from arena.adapters.sb3.player import NetworkAgent, algorithm_class, is_masked, 
 from arena.adapters.sb3.saving import generators, replacing, restore_generators
 from arena.adapters.sb3.selfplay import Rate, SelfPlayCallback
 from arena.adapters.sb3.vecenv import ArenaVecEnv
-from arena.registry import make_agent, make_game
+from arena.registry import AgentSpec, make_agent, make_game
 
 __all__ = ["Plan", "Progress", "Stopped", "Training", "settings"]
 
@@ -106,6 +106,9 @@ class Training:
             if type(number) is not int or number < 1:
                 raise ValueError(f"{name}={number!r}: allowed are numbers from 1")
         _check(plan)
+        for name in (*anchors, *plan.opponents):
+            if AgentSpec.parse(name).name == "human":
+                raise ValueError(f"{name} cannot be trained against: nobody answers between the steps")
         for anchor in anchors:
             make_agent(anchor)
         self.plan, self.folder, self.watch = plan, Path(folder), watch
@@ -175,7 +178,8 @@ class Training:
             if any(self.folder.glob("[!.]*")):
                 raise ValueError(f"{self.folder} holds other things than a run: name a new folder")
             return
-        known = msgspec.json.decode(path.read_bytes(), type=Plan)
+        with _readable(path):
+            known = msgspec.json.decode(path.read_bytes(), type=Plan)
         differing = [name for name in plan.__struct_fields__ if getattr(known, name) != getattr(plan, name)]
         if differing:
             told = ", ".join([f"{name} {getattr(known, name)!r}, not {getattr(plan, name)!r}" for name in differing])
@@ -193,11 +197,14 @@ class Training:
         """The model as the last checkpoint has it, pool and generators too; None: there is none."""
         path = self._checkpoint()
         if path is None:
+            if (self.folder / "model.zip").exists():
+                raise ValueError(f"{self.folder} has a model and no checkpoint to go on from: name a new folder")
             for name in ("metrics.jsonl", "ratings.jsonl"):
                 (self.folder / name).unlink(missing_ok=True)
             return None
-        state = msgspec.json.decode((path / "state.json").read_bytes())
-        model = load_model(path / "model.zip", self.plan.algorithm, env=self.env, seed=self.plan.seed)
+        with _readable(path):
+            state = msgspec.json.decode((path / "state.json").read_bytes())
+            model = load_model(path / "model.zip", self.plan.algorithm, env=self.env, seed=self.plan.seed)
         self.selfplay.restore(state["selfplay"])
         self.env.restore(state["env"])
         self.scores = {name: Record(*counts) for name, counts in state["scores"].items()}
@@ -320,6 +327,15 @@ class _Lines(KVWriter):
     def close(self) -> None:
         """See `KVWriter.close`."""
         self.file.close()
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """What is damaged is named."""
+    try:
+        yield
+    except (msgspec.DecodeError, ValueError, OSError) as error:
+        raise ValueError(f"{path} cannot be read ({error}): name a new folder, or train anew without it") from error
 
 
 def _check(plan: Plan) -> None:

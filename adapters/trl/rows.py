@@ -58,7 +58,11 @@ def dataset(
     environments. Rows of several games may be joined (`datasets.concatenate_datasets`). Raises ValueError for a seat
     that there is not or that the house holds.
     """
-    datasets: Any = importlib.import_module("datasets")
+    try:
+        datasets: Any = importlib.import_module("datasets")
+    except ModuleNotFoundError as error:
+        told = f"dataset() needs {error.name}: pip install 'gymnasium-arena[train]'"
+        raise ModuleNotFoundError(told, name=error.name) from error
     name, first = id_of(game), deal_of(game, options or {}).template
     free = [player for player in range(first.players) if player not in first.house]
     chosen = free if isinstance(seats, str) and seats == "all" else list(seats)

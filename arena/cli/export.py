@@ -27,7 +27,7 @@ from arena.tournaments.store import Store, results_file
 __all__ = ["export"]
 
 _WHOLE = "jsonl"
-_OF_ROWS = ("kind", "advantage", "validation", "shard_rows", "dedup", "skip_lacking")
+_OF_ROWS = ("kind", "advantage", "scale", "validation", "split_seed", "shard_rows", "dedup", "skip_lacking")
 
 
 def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
@@ -98,6 +98,8 @@ def export(run: str, spec: str, out: str | None, **asked: Any) -> None:
     """
     with refusing(), ExitStack() as stack:
         filters = _filters(asked)
+        if asked["scale"] and asked["advantage"] != "group":
+            raise ValueError("--scale is of --advantage group")
         if spec == _WHOLE:
             _check_whole(asked, out)
         elif out is None:
@@ -136,6 +138,11 @@ def _filters(asked: dict[str, Any]) -> Filters:
 def _source(run: str, filters: Filters, stack: ExitStack) -> _Source:
     """Where the episodes come from: a store, or files."""
     folder = Path(run)
+    if "://" not in run and (not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))):
+        what = "is empty" if folder.exists() else "does not exist"
+        raise ValueError(
+            f"{run} {what}; name a run, a .jsonl or .jsonl.zst file of episodes, or a folder of such files"
+        )
     if is_file(run) or (folder.is_dir() and not _is_run(folder) and any(map(is_file, folder.iterdir()))):
         if filters.rated:
             raise ValueError(f"{run} has no ratings: a filter by rating needs a run of `arena tournament`")

@@ -52,7 +52,9 @@ def train() -> None:
 
 @click.command()
 @click.argument("game", metavar="GAME[?KEY=VALUE&...]")
-@click.option("--steps", default=100_000, show_default=True, help="The learner's steps, in all.")
+@click.option(
+    "--steps", default=100_000, show_default=True, help="The learner's steps, in all; rounded up to a whole rollout."
+)
 @click.option("--opponent", "opponents", multiple=True, metavar="[WEIGHT*]SPEC",
               help="An agent, self (half latest, half uniform), or self:latest, self:uniform, self:prioritised, "
               "self:near; may be repeated.  [default: self]")  # fmt: skip
@@ -66,7 +68,9 @@ def train() -> None:
 @click.option("--save-every", default=20_000, show_default=True, help="Steps between checkpoints.")
 @click.option("--eval-every", default=20_000, show_default=True, help="Steps between games against the anchors.")
 @click.option("--anchor", "anchors", multiple=True, metavar="SPEC", help="Whom to be measured by.  [default: random]")
-@click.option("--eval-games", default=100, show_default=True, help="Games against each anchor.")
+@click.option(
+    "--eval-games", default=100, show_default=True, help="Games against each anchor; over 64, in whole batches of 64."
+)
 def sb3(game: str, steps: int, out: str | None, **given: Any) -> int:
     """Train a policy on the numeric face of GAME; the same command again goes on where it was.
 
@@ -89,6 +93,8 @@ def sb3(game: str, steps: int, out: str | None, **given: Any) -> int:
                 click.echo("without TensorBoard, which is not installed: pip install tensorboard", err=True)
             if 0 < run.step() < steps:
                 console.print(f"going on after step {run.step()}", markup=False)
+            elif run.step():
+                console.print(f"trained for {run.step():,} steps already: a larger --steps goes on", markup=False)
             with _interrupts(run):
                 try:
                     done = run.run(steps)

@@ -172,8 +172,8 @@ def test_what_lacks() -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["none"], "none/results.db does not exist"),
-        (["none.jsonl"], "none.jsonl: No such file or directory"),
+        (["none"], "none does not exist; name a run, a .jsonl or .jsonl.zst file of episodes, or a folder of such"),
+        (["none.jsonl"], "none.jsonl does not exist"),
         (["x", "--game", "Chess"], "unknown game of this run 'Chess'"),
         (["x", "--agent", "randm"], "unknown agent of this run 'randm'. Did you mean 'random'?"),
         (["x", "--agent", "random", "--agent", "fist"], "unknown agent of this run 'fist'. Did you mean 'first'?"),
@@ -196,6 +196,8 @@ def test_what_lacks() -> None:
         (["x", "--format", "seats", "--seat", "4", "--out", "z"], "nothing passed the filters seat (of 8)"),
         (["x", "--seat", "4"], "nothing passed the filters seat (of 8)"),
         (["x", "--seat", "4", "--out", "z.jsonl"], "nothing passed the filters seat (of 8)"),
+        (["x", "--split-seed", "3"], "--split-seed is for formats of rows"),
+        (["x", "--format", "seats", "--scale", "--out", "z"], "--scale is of --advantage group"),
         (["x", "--dedup"], "--dedup is for formats of rows; --format jsonl writes whole episodes"),
         (["x", "--as", "parquet"], "--as is for formats of rows"),
         (["x", "--advantage", "rae", "--out", "z.jsonl"], "--advantage is for formats of rows"),

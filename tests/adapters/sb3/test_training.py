@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,23 @@ def test_another_plan_or_folder_is_refused_and_so_is_a_second_process(tmp_path: 
     Training(plan(), tmp_path / "run", watch=intrude, **SMALL).run(2048)
 
 
+def test_what_is_damaged_or_gone_is_named_and_nothing_is_written_over(tmp_path: Path) -> None:
+    Training(plan(), tmp_path / "run", **SMALL).run(1024)
+    (state,) = (tmp_path / "run").glob("checkpoints/*/state.json")
+    whole, model = state.read_bytes(), (tmp_path / "run" / "model.zip").read_bytes()
+    state.write_bytes(b"{")
+    with pytest.raises(ValueError, match=r"step-1024 cannot be read \(.*\): name a new folder"):
+        Training(plan(), tmp_path / "run", **SMALL).run(2048)
+    state.write_bytes(whole)
+    shutil.rmtree(tmp_path / "run" / "checkpoints")
+    with pytest.raises(ValueError, match="has a model and no checkpoint to go on from"):
+        Training(plan(), tmp_path / "run", **SMALL).run(2048)
+    assert (tmp_path / "run" / "model.zip").read_bytes() == model
+    (tmp_path / "run" / "run.json").write_text("{")
+    with pytest.raises(ValueError, match=r"run\.json cannot be read"):
+        Training(plan(), tmp_path / "run", **SMALL)
+
+
 @pytest.mark.parametrize("algorithm", ["A2C", "DQN", "PPO"])
 def test_algorithms_without_masks_train_too(tmp_path: Path, algorithm: str) -> None:
     changes = {"algorithm": algorithm, "game": "KuhnPoker-v0", "n_envs": 4}
@@ -203,6 +221,8 @@ def test_settings_fit_the_number_of_games() -> None:
         ({"algorithm": "SARSA"}, {}, "algorithm='SARSA': allowed are A2C, DQN, MaskablePPO, PPO"),
         ({"opponents": {}}, {}, "the mixture is empty"),
         ({"opponents": {"nobody": 1.0}}, {}, "unknown agent 'nobody'"),
+        ({"opponents": {"human": 1.0}}, {}, "human cannot be trained against"),
+        ({}, {"anchors": ("human",)}, "human cannot be trained against"),
         ({"n_envs": 0}, {}, "n_envs=0"),
         ({"game": "Negotiation-v0"}, {}, "numeric=True works for"),
         ({"options": {"rows": 3}}, {}, "unknown option of TicTacToe 'rows'"),
