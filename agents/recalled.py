@@ -27,7 +27,7 @@ def answer_of(
     """
     legal, opened = attempt.verdict == "legal" and turn.action is not None, is_open(view)
     scored = bool(attempt.calls) and attempt.calls[-1].kind == "score"
-    answer = received(attempt)
+    answer = received(attempt, tools=isinstance(view.game, ToolTask))  # how its own model called them is not told here
     alone = legal and prompting.form == "plain" and not opened  # a list of legal actions is all such a model writes
     if answer is not None and not scored and not (alone and answer.text != turn.action):
         return answer

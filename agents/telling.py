@@ -45,17 +45,18 @@ def _news(prompter: Prompter, view: View, seat: Conversation, *, changed: bool) 
     return [Message("tool", text, tool_call_id=call) for text, call in zip(results, calls, strict=True)]
 
 
-def received(attempt: Attempt) -> Completion | None:
+def received(attempt: Attempt, *, tools: bool) -> Completion | None:
     """The model's answer on record, as it came (`arena.agents.said.read` reads it); None: it was not asked.
 
-    Of several votes the one that was chosen. Thoughts that the server set apart come apart again.
+    Of several votes the one that was chosen. Thoughts that the server set apart come apart again. `tools`: it was
+    offered some, so that the JSON of words and calls is an answer that called; else it is what the model wrote.
     """
     call = next((call for call in reversed(attempt.calls) if call.kind in ("generate", "chat", "score")), None)
     if call is None:
         return None
     text: str = call.received
     tool_calls: tuple[dict[str, Any], ...] = ()
-    if call.kind == "chat" and text.startswith('{"content": '):
+    if tools and call.kind == "chat" and text.startswith('{"content": '):
         text, tool_calls = _structured(text)
     thought = split_thoughts(text)[1].strip() if "<" in text else ""
     apart = attempt.reasoning.removesuffix(thought).removesuffix("\n") if thought else attempt.reasoning

@@ -46,7 +46,7 @@ class Scribe:
         """
         options, codec = self.prompter.options, self.prompter.codec
         if own:
-            completion = received(attempt)
+            completion = received(attempt, tools=codec is not None and isinstance(view.game, ToolTask))
         else:
             completion = None if unanswered(attempt) else answer_of(view, turn, attempt, options, codec, first)
         return None if completion is None else self._read(view, completion, first)
