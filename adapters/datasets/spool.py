@@ -1,7 +1,9 @@
 """Spool: what an export must remember, on disk, so that memory does not grow with what is exported."""
 
+import errno
 import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import Self
@@ -37,19 +39,27 @@ _UNITS: dict[Unit, str] = {
 
 
 class Spool:
-    """A file of one export, for episodes that must be read twice or come together, and for digests of rows."""
+    """A file of one export, for episodes that must be read twice or come together, and for digests of rows.
+
+    What SQLite raises, on a full disk for one, leaves a `with` as OSError.
+    """
 
     def __init__(self, path: Path) -> None:
-        self._db = sqlite3.connect(path, isolation_level=None)
-        self._db.executescript(_TABLES)
+        self.path = path
+        with _told(path):
+            self._db = sqlite3.connect(path, isolation_level=None)
+            self._db.executescript(_TABLES)
         self._encode, self._decode = msgspec.json.Encoder().encode, msgspec.json.Decoder(Episode).decode
         self._pack, self._unpack = zstandard.ZstdCompressor(1).compress, zstandard.ZstdDecompressor().decompress
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._db.close()
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        with _told(self.path):
+            self._db.close()
+            if isinstance(error, sqlite3.Error):
+                raise error
 
     def add(self, number: int, episode: Episode, seats: list[tuple[Trajectory, bool]]) -> None:
         """Keep an episode with those of its seats that belong to the export; True: it passes all filters."""
@@ -113,3 +123,14 @@ class Spool:
     def _advantage(self, number: int, seat: int) -> float | None:
         found = self._db.execute("SELECT advantage FROM credit WHERE n = ? AND seat = ?", (number, seat)).fetchone()
         return None if found is None else float(found[0])
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Raises OSError for what SQLite raises."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        full = getattr(error, "sqlite_errorname", "") == "SQLITE_FULL"  # Python's own errors have none
+        why = f"the export keeps episodes and digests in a file while it runs, which failed: {error}"
+        raise OSError(errno.ENOSPC if full else errno.EIO, why, str(path)) from error

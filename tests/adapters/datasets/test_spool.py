@@ -1,15 +1,23 @@
 """The spool: what goes in comes out, unit by unit."""
 
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from random import Random
+from typing import Any
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.adapters.datasets.credit import Credit
+from arena.adapters.datasets.exporting import export
 from arena.adapters.datasets.spool import Spool
 from arena.adapters.datasets.trajectory import Trajectory
 from arena.episode import Episode
-from tests.adapters.datasets.toys import games
+from tests.adapters.datasets.toys import Groups, games
 
 EPISODES = [episode for sample in range(3) for episode in games(4, sample=sample)]
 CHOICES = st.lists(
@@ -75,3 +83,41 @@ def test_digests_are_told_apart_by_kind() -> None:
         assert [spool.fresh("row", digest) for digest in (low, high, low, 0)] == [True, True, False, True]
         assert spool.fresh("train", low)
         assert (spool.count("row"), spool.count("train"), spool.count("other")) == (3, 1, 0)
+
+
+@contextmanager
+def files_of_at_most(count: int) -> Iterator[None]:
+    """As on a disk that has room for so many bytes."""
+    resource: Any = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (count, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_disk_without_room_is_an_error_of_the_system(tmp_path: Path) -> None:
+    long = (msgspec.structs.replace(EPISODES[0], id=Random(seed).randbytes(1 << 18).hex()) for seed in range(60))
+    with files_of_at_most(1 << 20), pytest.raises(OSError, match="the export keeps episodes") as failed:
+        export(long, Groups(), tmp_path / "out", kind="jsonl")
+    assert Path(str(failed.value.filename)).name == "spool.db"
+    assert not list(tmp_path.iterdir())
+
+
+def filled_up(path: Path) -> None:
+    with Spool(path) as spool:
+        spool._db.execute("PRAGMA max_page_count = 16")
+        for digest in range(100_000):
+            spool.fresh("row", digest)
+
+
+def test_a_full_disk_is_told_as_one(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="disk is full") as failed:
+        filled_up(tmp_path / "spool.db")
+    assert failed.value.errno == errno.ENOSPC
+
+
+def test_a_folder_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="unable to open"):
+        Spool(tmp_path / "none" / "spool.db")
