@@ -15,8 +15,10 @@ included (reward 0). Infos: `legal_actions` (JSON; "null": open text or not show
 Text spaces are stored as Minari can, with a list of characters; the environment's own space takes any.
 """
 
+import errno
 import os
 import re
+import shutil
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -44,6 +46,8 @@ Face = Literal["text", "numeric"]
 Data = Literal["hdf5", "arrow"]
 _CHUNK = 4 << 20  # characters of episodes that are kept before they are written
 _EPISODES = 500  # and episodes
+_ROOM = 64 << 20  # bytes that must be free on the disk for a chunk
+_SHARE = 16  # and for each character of it
 _MADE = frozenset(("first", "mcts", "minimax", "random"))  # a name in a record may make these: they only compute
 
 
@@ -85,7 +89,11 @@ class Minari(Format):
 
 
 class Datasets:
-    """A folder for MINARI_DATASETS_PATH. Episodes are written in chunks; memory does not grow with what is exported."""
+    """A folder for MINARI_DATASETS_PATH. Episodes are written in chunks; memory does not grow with what is exported.
+
+    HDF5 fails at random where the disk is full, up to a crash of the process: a chunk is only begun where there is room
+    for it. Raises OSError where there is none.
+    """
 
     def __init__(self, folder: Path, data: Data = "hdf5") -> None:
         """Raises ValueError where minari is not installed."""
@@ -113,6 +121,8 @@ class Datasets:
         self._flush()
 
     def _flush(self) -> None:
+        if shutil.disk_usage(self.folder).free < _ROOM + _SHARE * self._size:
+            raise OSError(errno.ENOSPC, "there is no room on the disk for more of the datasets", str(self.folder))
         with _datasets_path(self.folder), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Minari misses an author and a link to code
             for name, rows in self._waiting.items():

@@ -1,6 +1,7 @@
 """Datasets in Minari's storage, loaded by Minari, whose environments play the steps again."""
 
 import base64
+import errno
 import json
 import pickle
 from pathlib import Path
@@ -102,6 +103,16 @@ def test_chunks_are_one_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(found) == 2
     for name, dataset in found.items():
         same_steps(dataset, [row for row in rows if row["dataset"]["id"] == name])
+
+
+def test_a_disk_without_room_is_told_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ours, "_ROOM", 1 << 62)
+    with pytest.raises(OSError, match="no room on the disk") as failed:
+        export([play_sync("TicTacToe-v0", ["random", "random"], 1)], "minari", tmp_path / "out")
+    assert failed.value.errno == errno.ENOSPC
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
