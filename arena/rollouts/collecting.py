@@ -13,12 +13,11 @@ import msgspec
 from arena.agent import Agent
 from arena.asking import check_limits, no_loop_yet
 from arena.deal import deal_of
-from arena.episode import Episode, validate
-from arena.game import Game, LiveGame
+from arena.episode import Episode
+from arena.game import Game
 from arena.match import play
 from arena.referee import Referee
 from arena.registry import id_of, make_agent
-from arena.replaying import replay
 from arena.rollouts.kept import Kept
 from arena.rollouts.progress import Following, Progress, following
 
@@ -70,7 +69,7 @@ async def collect(
     rotation of the seats that seats them in another way is a group of its own. `concurrency`: matches at once; no more
     than twice as many, and one group, are played or complete without having been taken, so that memory is bounded and
     a slow reader slows play. `out`: a `.jsonl` file to which every episode is appended once it is over; what of this
-    collection is there already is replayed (of a live game: validated) and given from there, so that a run that was
+    collection is there already is checked (`validate`) and given from there, not played again, so that a run that was
     killed goes on (use a file for each step of training: a file does not know what an agent has learned meanwhile).
     `void_retries`: how often a void match is played again before `Group.void` tells it; it is played anew in a later
     run. `progress`: called after each episode; True shows a bar. The other arguments are those of `arena.match.play`.
@@ -91,7 +90,7 @@ async def collect(
     try:
         seated = [_made(agent, made) for agent in agents]
         plan = _Plan(game, options, referee, seated, n_per_seed, how, rotate=rotate)
-        file = Kept(out, plan.check) if out is not None else None
+        file = Kept(out) if out is not None else None
         with following(progress) as told:
             await plan.prepare()
             run = _Run(plan, numbers, file, concurrency, void_retries, told)
@@ -203,13 +202,6 @@ class _Plan:
         """Those that change what is recorded; past a deadline a match is void, and none of these is kept."""
         found = {name: self.how[name] for name in ("max_turns", "turn_seconds") if self.how[name] is not None}
         return {name: float(limit) for name, limit in found.items()}  # 2 and 2.0 are one
-
-    def check(self, episode: Episode) -> None:
-        """Raise EpisodeError where a record is not what was played."""
-        if isinstance(self.first, LiveGame):
-            validate(episode)
-        else:
-            replay(episode, type(self.first))
 
     def groups(self, seeds: Iterator[int]) -> "Iterator[_Open]":
         """One after another, none held."""

@@ -1,13 +1,12 @@
 """Kept: a file of finished episodes to which a run that was killed goes on adding."""
 
 import contextlib
-from collections.abc import Callable, Iterator
-from itertools import takewhile
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
-from arena.episode import Episode, EpisodeError, Outcome
+from arena.episode import Episode, EpisodeError, Outcome, validate
 
 __all__ = ["Kept"]
 
@@ -33,12 +32,9 @@ class Kept:
     off. Void episodes are told in the file too, and do not count as finished.
     """
 
-    def __init__(self, path: str | Path, check: Callable[[Episode], object]) -> None:
-        """`check` raises EpisodeError for an episode that is not given from here, as one that does not replay.
-
-        Raises ValueError for another kind of file, or one that another run is writing, EpisodeError for a line.
-        """
-        self.path, self._check = Path(path), check
+    def __init__(self, path: str | Path) -> None:
+        """Raises ValueError for another kind of file, or one that another run is writing, EpisodeError for a line."""
+        self.path = Path(path)
         if self.path.suffix != ".jsonl":
             raise ValueError(f"out={str(path)!r}: allowed are files that end in .jsonl, to which lines can be appended")
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +55,7 @@ class Kept:
         line = self._file.readline()
         try:
             episode = _decoder.decode(line)
-            self._check(episode)
+            validate(episode)
         except (msgspec.DecodeError, RecursionError, EpisodeError) as error:
             what = error if isinstance(error, EpisodeError) else f"not an episode: {error}"
             raise EpisodeError(f"{self.path}:{self._number(place)}: group {group}, sample {sample}: {what}") from error
@@ -87,7 +83,11 @@ class Kept:
     def _number(self, place: int) -> int:
         """Of the line that begins there, from 1."""
         self._file.seek(0)
-        return 1 + sum(1 for _ in takewhile(lambda _: self._file.tell() <= place, iter(self._file.readline, b"")))
+        number = 1
+        while self._file.tell() < place:
+            self._file.readline()
+            number += 1
+        return number
 
     def _read(self) -> Iterator[tuple[tuple[str, int], int]]:
         self._file.seek(0)
