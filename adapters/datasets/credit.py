@@ -23,7 +23,7 @@ class Credit(msgspec.Struct, frozen=True):
     """"rae": return minus a running mean of the agent's returns in this role of this game (with these options), read
     before any return of the episode is counted; in the order in which episodes ended, of equal times in the order of
     the source (`arena.rollouts.advantages.RoleBaseline`). "group": return minus the mean of the group
-    (`Trajectory.group_id`: same seed, role, seat and agents); a group of one has 0."""
+    (`Trajectory.group_id`: same seed, role, seat, referee and agents); a group of one has 0."""
     decay: float = 0.95
     """Of "rae": what stays of a baseline when a return is counted."""
     scale: bool = False

@@ -9,7 +9,7 @@ import msgspec
 
 from arena.agent import AgentInfo, Call
 from arena.episode import Attempt, Episode, Seat, Turn
-from arena.game import Player
+from arena.game import Game, Player
 from arena.registry import frozen, load, options_of
 from arena.resuming import FORCED
 
@@ -24,24 +24,24 @@ def digest(*parts: object) -> str:
 
 
 def settled(episode: Episode) -> dict[str, Any]:
-    """The options that make a difference: without those that were given and say what holds anyway.
+    """The options that make a difference, by name: without those that were given and say what holds anyway.
 
     Of a game that is not known here all that were given.
     """
     if not episode.options:
         return {}
     try:
-        usual = _usual(episode.env)
+        usual = _usual(load(episode.env))
     except ValueError:
-        return episode.options
+        return dict(sorted(episode.options.items()))
     given = {key: frozen(value) for key, value in episode.options.items()}
-    return {key: value for key, value in given.items() if key not in usual or usual[key] != value}
+    return {key: value for key, value in sorted(given.items()) if key not in usual or usual[key] != value}
 
 
 @cache
-def _usual(env: str) -> Mapping[str, Any]:
-    """The defaults of a game's options. Raises ValueError for a game that is not known here."""
-    return {name: frozen(option.default) for name, option in options_of(load(env)).items()}
+def _usual(game: type[Game]) -> Mapping[str, Any]:
+    """The defaults of a game's options."""
+    return {name: frozen(option.default) for name, option in options_of(game).items()}
 
 
 class Trajectory(msgspec.Struct, frozen=True, dict=True):
@@ -140,13 +140,18 @@ class Trajectory(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def group_id(self) -> str:
-        """Of samples that may be compared: the same task, role, seat and referee, the same agents all around.
+        """Of samples that may be compared: the same table, seat and role."""
+        return digest(self.table_id, self.player, self.role)
 
-        An episode that was played on from another's middle is grouped with those that were played on from there by
-        the same forced actions, if any.
+    @cached_property
+    def table_id(self) -> str:
+        """Of the task, the referee and the agents all around: what episodes of a group have in common.
+
+        An episode that was played on from another's middle has it in common with those that were played on from there
+        by the same forced actions, if any.
         """
         names = [seat.agent for seat in self.episode.seats]
-        return digest(self.task_id, self.player, self.role, names, self.episode.referee, *self._fork())
+        return digest(self.task_id, names, self.episode.referee, *self._fork())
 
     def _fork(self) -> tuple[object, ...]:
         """Where an episode was played on from another's middle, and what was forced there."""

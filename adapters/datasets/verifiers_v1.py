@@ -20,7 +20,7 @@ from arena.adapters.datasets.columns import check_choice
 from arena.adapters.datasets.format import Format, Row, Rows
 from arena.adapters.datasets.graph import Graph, Known, tool
 from arena.adapters.datasets.tokens import Kinds, Lacking, segments
-from arena.adapters.datasets.trajectory import Trajectory, digest
+from arena.adapters.datasets.trajectory import Trajectory
 from arena.adapters.datasets.writers import Lines
 from arena.version import __version__
 
@@ -70,13 +70,12 @@ class Verifiers(Format):
         traces = [trace for each in unit if (trace := self._trace(each))]
         if not traces:
             return
-        episode, names = unit[0].episode, [seat.agent for seat in unit[0].episode.seats]
-        fork = (episode.parent, episode.fork) if episode.parent else ()
+        episode = unit[0].episode
         row: Row = {
             "id": episode.id,
             "env": {"id": f"arena/{episode.env}"} | ({"name": self.env_name} if self.env_name else {}),
             "task": _task(unit[0]),
-            "group": {"id": digest(unit[0].task_id, names, *fork)},
+            "group": {"id": unit[0].table_id},
             "ok": True,
             "errors": [],
             "traces": traces,

@@ -109,6 +109,8 @@ def test_options_that_hold_anyway_make_no_other_task() -> None:
 
     assert task() == task(players=2) != task(players=3)
     assert settled(play_sync("LiarsDice-v0", ["random"] * 3, 5, {"players": 3, "wild": 0})) == {"players": 3}
+    orders = [{"players": 3, "dice": 2}, {"dice": 2, "players": 3}]
+    assert len({str(settled(play_sync("LiarsDice-v0", ["random"] * 3, 5, options))) for options in orders}) == 1
     unknown = trajectory_of(Asked(), env="Unknown-v0", options={"players": 2}).episode
     assert settled(unknown) == {"players": 2}
 

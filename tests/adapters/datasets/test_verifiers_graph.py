@@ -15,6 +15,7 @@ from arena.agents.llm import LLMAgent
 from arena.episode import Episode
 from arena.match import play_sync
 from arena.model import Completion, Sampling
+from arena.referee import Referee
 from arena.registry import make_game
 from arena.rollouts.branching import branch_sync
 from arena.tools.codec import CODECS, Call
@@ -155,6 +156,8 @@ def test_what_stands_beside_the_nodes() -> None:
     for node in trace["nodes"]:
         assert node.get("advantages") == ([0.5] * sum(node["mask"]) if node["sampled"] else None)
     assert row["group"] == row_of(first)["group"]
+    told = msgspec.structs.replace(episode, referee=Referee(retries=7))
+    assert row["group"] != row_of(seat(told))["group"]
 
 
 def test_truncated_and_forfeited() -> None:
