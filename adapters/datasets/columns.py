@@ -21,15 +21,17 @@ def check_choice(name: str, value: str, *allowed: str) -> None:
         raise ValueError(f"{name}={value!r}: allowed are {', '.join(allowed)}")
 
 
-def sequences(trajectory: Trajectory, breaks: Breaks, kinds: Kinds, logprobs: bool = True) -> list[Segment]:
+def sequences(
+    trajectory: Trajectory, breaks: Breaks, kinds: Kinds, logprobs: bool = True, several: str = "breaks=rows"
+) -> list[Segment]:
     """The sequences of a trajectory; none of a seat that was never asked.
 
-    Raises Lacking where the options or the record do not allow it.
+    `several`: the format's options that take several. Raises Lacking where the options or the record do not allow it.
     """
     found = segments(trajectory, logprobs=logprobs, kinds=kinds)
     if breaks == "refuse" and len(found) > 1:
         where = f"episode {trajectory.episode.id}, seat {trajectory.player}"
-        raise Lacking(f"{where}: the conversation is {len(found)} sequences, not one (breaks=rows: a row for each)")
+        raise Lacking(f"{where}: the conversation is {len(found)} sequences, not one (style=chat plays one; {several})")
     return found
 
 

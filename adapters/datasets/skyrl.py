@@ -12,7 +12,7 @@ whole return is. `trajectory_ids.instance_id` is the group. Other keys that hold
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from arena.adapters.datasets.columns import about, check_choice, ids_type, logprobs_type, sequences
+from arena.adapters.datasets.columns import Breaks, about, check_choice, ids_type, logprobs_type, sequences
 from arena.adapters.datasets.columns import fields as about_fields
 from arena.adapters.datasets.format import Format, Row
 from arena.adapters.datasets.tokens import Kinds, Segment, Span
@@ -73,7 +73,8 @@ class SkyRL(Format):
         yield row | {"rollout_metrics": None, "trajectory_generation_times": None, "rollout_expert_indices": None}
 
     def _entries(self, trajectory: Trajectory, repetition: int) -> list[Row]:
-        found = sequences(trajectory, "refuse" if self.steps == "none" else "rows", self.kinds, self.logprobs)
+        breaks: Breaks = "refuse" if self.steps == "none" else "rows"
+        found = sequences(trajectory, breaks, self.kinds, self.logprobs, several="steps=sequences, steps=answers")
         if self.steps == "answers":
             found = [_alone(segment, span) for segment in found for span in segment.spans]
         same = {"instance_id": trajectory.group_id, "repetition_id": repetition}
