@@ -289,5 +289,6 @@ def _decode(line: bytes, where: str) -> Episode:
     try:
         return _decoder.decode(line)
     except (msgspec.DecodeError, RecursionError) as error:
-        cut = "" if line.endswith(b"\n") else " (the line was cut short: delete it, what is above is whole)"
+        whole = line.endswith(b"\n") or isinstance(error, msgspec.ValidationError)
+        cut = "" if whole else " (the line was cut short: delete it, what is above is whole)"
         raise EpisodeError(f"{where}: not an episode: {error}{cut}") from error

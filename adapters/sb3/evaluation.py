@@ -40,9 +40,9 @@ def evaluate(
 ) -> Counter[tuple[Player, Result]]:
     """Games by (seat of the agent, "win", "draw" or "loss"), seats taken in turn; it plays by its `deterministic`.
 
-    `games` is rounded up to a multiple of the seats, over 64 to one of 64 (or next below, as the seats go): every
-    place at the table plays as many, since the first to finish would be the short ones. `arguments` are those of
-    `ArenaVecEnv`. The same seed gives the same games. Raises ValueError for `games` below 1 and for a game of one seat.
+    At most 64 at once, as many in every seat; `games` is rounded up so that each of these places plays as many, since
+    the first to finish would be the short ones. `arguments` are those of `ArenaVecEnv`. The same seed gives the same
+    games. Raises ValueError for `games` below 1 and for a game of one seat.
     """
     if type(games) is not int or games < 1:
         raise ValueError(f"games={games!r}: allowed are numbers from 1")

@@ -335,7 +335,7 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except (msgspec.DecodeError, ValueError, OSError) as error:
-        raise ValueError(f"{path} cannot be read ({error}): name a new folder, or train anew without it") from error
+        raise ValueError(f"{path} cannot be read ({error}): name a new folder") from error
 
 
 def _check(plan: Plan) -> None:

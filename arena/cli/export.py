@@ -27,7 +27,8 @@ from arena.tournaments.store import Store, results_file
 __all__ = ["export"]
 
 _WHOLE = "jsonl"
-_OF_ROWS = ("kind", "advantage", "scale", "validation", "split_seed", "shard_rows", "dedup", "skip_lacking")
+_OF_ROWS = ("kind", "advantage", "validation", "split_seed", "shard_rows", "dedup", "skip_lacking")
+_OF_CREDIT = {"scale": "group", "decay": "rae"}
 
 
 def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
@@ -65,7 +66,7 @@ _OPTIONS = [
     click.option("--validation", type=float, default=0.0, metavar="SHARE", help="Hold out this share of the seeds."),
     click.option("--split-seed", type=int, default=0, help="Which ones."),
     click.option("--shard-rows", type=click.IntRange(min=1), metavar="N", help="At most so many rows a file."),
-    click.option("--dedup", is_flag=True, help="Of rows that differ in ids only, keep the first."),
+    click.option("--dedup", is_flag=True, help="Of rows that teach the same, keep the first."),
     click.option("--skip-lacking", is_flag=True, help="Leave out seats whose record lacks what the format needs."),
 ]  # fmt: skip
 
@@ -98,8 +99,9 @@ def export(run: str, spec: str, out: str | None, **asked: Any) -> None:
     """
     with refusing(), ExitStack() as stack:
         filters = _filters(asked)
-        if asked["scale"] and asked["advantage"] != "group":
-            raise ValueError("--scale is of --advantage group")
+        for name, kind in _OF_CREDIT.items():
+            if asked[name] != getattr(Credit(), name) and asked["advantage"] != kind:
+                raise ValueError(f"--{name} is of --advantage {kind}")
         if spec == _WHOLE:
             _check_whole(asked, out)
         elif out is None:

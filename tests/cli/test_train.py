@@ -85,6 +85,8 @@ def test_a_policy_is_trained_and_then_sits_in_a_tournament(tmp_path: Path, monke
     again = trained("ConnectFour?columns=4&rows=4&connect=3", "--steps", "2000", "--opponent", "random", *QUICK)
     assert again.output.startswith("going on after step 1024\n")
     assert "trained 2048 steps" in again.output
+    over = trained("ConnectFour?columns=4&rows=4&connect=3", "--steps", "50", "--opponent", "random", *QUICK)
+    assert over.output.startswith("trained for 2,048 steps already: a larger --steps goes on\n")
     other = trained("ConnectFour?columns=4&rows=4&connect=3", "--opponent", "random", *QUICK, "--lr", "0.5")
     assert other.exit_code == 2
     assert "holds a run with lr None, not 0.5: for another plan, name a new folder" in other.output
