@@ -10,6 +10,10 @@ from arena.text import clean
 
 __all__ = ["Summary", "write_card", "write_record"]
 
+_FRONT = ("---", "tags:", "- gymnasium-arena", "---", "")
+"""The YAML on top. It names no files, `datasets` finds them by their names: of files that are named (`configs`) it
+keeps what it has once loaded by the folder's last name, and gives it for another export of that name (datasets 5.2.0).
+"""
 _GUESSED = (
     "JSON lines have no types: `datasets` guesses them by the first rows of every file, and refuses files in which a "
     "column looks different (null at first, texts later). Parquet files have types."
@@ -95,17 +99,8 @@ def write_card(folder: Path, summary: Summary, columns: Iterable[str]) -> None:
         "",
         "What was asked and all counts: `export.json`.",
     ]
-    text = "\n".join([*_front(summary), *body]).rstrip() + "\n"
+    text = "\n".join([*_FRONT, *body]).rstrip() + "\n"
     (folder / "README.md").write_text(text, encoding="utf-8")
-
-
-def _front(summary: Summary) -> list[str]:
-    """The YAML on top.
-
-    It names no files, `datasets` finds them by their names: of files that are named (`configs`) it keeps what it has
-    once loaded under the folder's last name, and would give it for another export of that name (datasets 5.2.0).
-    """
-    return ["---", "tags:", "- gymnasium-arena", "---", ""]
 
 
 def _loading(summary: Summary) -> list[str]:

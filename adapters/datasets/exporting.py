@@ -64,10 +64,9 @@ def export(
 
     `source`: any episodes, such as `Files("runs/demo/episodes.jsonl.zst")`. `spec`: a format's name with options
     (`dpo?rollouts=4`). `kind`: of its kinds of files, the first by default. `ratings`: for filters by rating.
-    `shard_rows`: rows a file. `dedup`: of rows that differ in ids only, or in what no trainer learns from, the first is
-    kept (told apart by digests of 64 bits: of a million rows two different ones are taken for one with a chance of
-    3e-8). `skip_lacking`: leave out what the format cannot be made of, and count it; by default such an export is
-    refused.
+    `shard_rows`: rows a file. `dedup`: of rows that are the same by the format's `ids` and `learned` the first is kept
+    (told apart by digests of 64 bits: of a million rows two different ones are taken for one with a chance of 3e-8).
+    `skip_lacking`: leave out what the format cannot be made of, and count it; by default such an export is refused.
 
     Raises ValueError for what cannot be asked, where nothing passed the filters and for an `out` that is not empty;
     Lacking, with the number of episodes, where a record has not what the format needs. Nothing is left then.
