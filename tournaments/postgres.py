@@ -76,8 +76,9 @@ class Postgres(Database):
             except psycopg.Error as error:
                 raise type(error)(self._bare(str(error))) from None
             connection.execute(f'SET search_path TO "{self.schema}"')  # the name is checked
-            if read_only:
+            if read_only:  # all that one transaction reads is of one moment, as in SQLite, whoever plays meanwhile
                 connection.execute("SET default_transaction_read_only = on")
+                connection.execute("SET default_transaction_isolation = 'repeatable read'")
             connection.commit()
             return connection
 

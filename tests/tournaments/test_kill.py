@@ -168,7 +168,8 @@ def test_two_workers_on_postgres_killed_in_turn(tmp_path: Path, fresh: str, scal
     subprocess.run(command(tmp_path / "whole", blocks), check=True, capture_output=True)
     shared = command(tmp_path / "broken", blocks, "--store", fresh)
     before: Facts = {}
-    workers = [start(shared), start(shared)]
+    errors = tmp_path / "errors.txt"
+    workers = [start(shared, errors), start(shared, errors)]
     for _ in range(kills):
         time.sleep(rng.random() * 2)
         at = rng.randrange(2)
@@ -177,9 +178,9 @@ def test_two_workers_on_postgres_killed_in_turn(tmp_path: Path, fresh: str, scal
         after = finished_at(fresh)
         assert after.items() >= before.items(), "a finished game was lost, or played again"
         before = after
-        workers[at] = start(shared)
+        workers[at] = start(shared, errors)
     for worker in workers:
-        assert worker.wait(600) == 0
+        assert worker.wait(600) == 0, errors.read_text(encoding="utf-8")
     with Store.open(fresh) as store:
         games = store.games()
         assert len(list(store.episodes())) == len(games)
@@ -190,5 +191,7 @@ def test_two_workers_on_postgres_killed_in_turn(tmp_path: Path, fresh: str, scal
     compare_ratings(tmp_path / "whole", fresh)
 
 
-def start(asked: list[str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(asked, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def start(asked: list[str], errors: Path) -> subprocess.Popen[bytes]:
+    """A worker; what it complains of is added to a file."""
+    with errors.open("ab") as file:
+        return subprocess.Popen(asked, stdout=subprocess.DEVNULL, stderr=file)

@@ -178,6 +178,21 @@ def test_a_block_that_many_finish_is_counted_once(fresh: str) -> None:
         assert patterns == blocks == 6
 
 
+def test_what_is_read_together_is_of_one_moment(fresh: str) -> None:
+    """Games and their counts agree while others play: what is looked through is not taken for damaged."""
+    tournament = parse(PLAIN)
+    one, other, *_ = fixtures(tournament)
+    query = "SELECT (SELECT count(*) FROM games), (SELECT sum(seats) FROM totals)"
+    with Store.resume(fresh, tournament) as playing, Store.open(fresh) as seen:
+        playing.add(*game(one))
+        with seen._connection.begin():
+            before = seen._connection.exec_driver_sql(query).one()
+            playing.add(*game(other))
+            assert seen._connection.exec_driver_sql(query).one() == before == (1, 2)
+        with seen._connection.begin():
+            assert seen._connection.exec_driver_sql(query).one() == (2, 4)
+
+
 COUNTED = ("SELECT sum(blocks) FROM patterns", "SELECT count(*) FROM blocks WHERE counted")
 
 
