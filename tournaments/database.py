@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
-__all__ = ["Database", "OldSchemaError", "StoreError", "adding", "first_line", "upsert"]
+__all__ = ["ChangedError", "Database", "OldSchemaError", "StoreError", "adding", "first_line", "upsert"]
 
 
 class StoreError(RuntimeError):
@@ -16,6 +16,10 @@ class StoreError(RuntimeError):
 
 class OldSchemaError(StoreError):
     """A store of an older schema, which `Store.resume` brings up to date."""
+
+
+class ChangedError(StoreError):
+    """A store at rest that somebody began to write to while it was read; it can be read again."""
 
 
 class Database(ABC):

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 from secrets import token_hex
@@ -12,7 +13,7 @@ import sqlalchemy as sa
 import zstandard
 
 from arena.tournaments import tables
-from arena.tournaments.database import Database, StoreError, first_line
+from arena.tournaments.database import ChangedError, Database, StoreError, first_line
 from arena.tournaments.migrations import migrate
 from arena.version import __version__
 
@@ -20,6 +21,7 @@ __all__ = ["SMALL", "Sqlite"]
 
 SMALL = 16 << 20
 """Bytes up to which a file is checked page by page at every opening."""
+_WAIT = 60.0  # seconds for others who write
 _HEADER = b"SQLite format 3\0"
 
 
@@ -52,14 +54,28 @@ class Sqlite(Database):
             raise StoreError(f"{path} is not an SQLite file; it was left as it is")
 
     def engine(self, *, read_only: bool) -> sa.Engine:
-        """A writing transaction takes the write lock as it begins: two that have read cannot both go on to write."""
-        engine = sa.create_engine("sqlite://", creator=_connect(self.path, read_only=read_only), poolclass=sa.NullPool)
+        """A writing transaction takes the write lock as it begins: two that have read cannot both go on to write.
+
+        A reader of a store without a write-ahead log touches nothing, not even beside the file. As it holds no lock,
+        it raises ChangedError after what it reads while the file is written to: that may be of several moments.
+        """
+        quiet = read_only and not self.path.with_name(f"{self.path.name}-wal").exists()
+        stamp = _stamp(self.path) if quiet else None
+        mode = "mode=ro&immutable=1" if quiet else "mode=ro" if read_only else "mode=rw"
+        engine = sa.create_engine("sqlite://", creator=_connect(self.path, mode), poolclass=sa.NullPool)
 
         @sa.event.listens_for(engine, "begin")
         def begin(connection: sa.Connection) -> None:
             writing = connection.get_execution_options().get("writing", False)
             connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
+        def ended(_: sa.Connection) -> None:
+            if _stamp(self.path) != stamp:
+                raise ChangedError(f"{self.path} was written to while it was read; read it again")
+
+        if quiet:
+            sa.event.listen(engine, "commit", ended)
+            sa.event.listen(engine, "rollback", ended)
         return engine
 
     def create(self) -> None:
@@ -67,7 +83,7 @@ class Sqlite(Database):
         self.path.parent.mkdir(parents=True, exist_ok=True)
         fresh = self.path.with_name(f".{self.path.name}.{os.getpid()}.{token_hex(4)}")
         fresh.unlink(missing_ok=True)
-        engine = sa.create_engine("sqlite://", creator=lambda: sqlite3.connect(fresh), poolclass=sa.NullPool)
+        engine = sa.create_engine("sqlite://", creator=lambda: _logged(sqlite3.connect(fresh)), poolclass=sa.NullPool)
         try:
             with engine.begin() as connection:
                 tables.fill(connection, __version__)
@@ -104,20 +120,44 @@ class Sqlite(Database):
         return int(connection.execute(sa.select(self.sequence())).scalar() or 1)
 
 
-def _connect(path: Path, *, read_only: bool) -> Callable[[], sqlite3.Connection]:
-    """A maker of connections; without a write-ahead log a reader touches nothing, not even beside the file."""
+def _connect(path: Path, mode: str) -> Callable[[], sqlite3.Connection]:
+    """A maker of connections."""
 
     def made() -> sqlite3.Connection:
-        quiet = read_only and not path.with_name(f"{path.name}-wal").exists()
-        mode = "mode=ro&immutable=1" if quiet else "mode=ro" if read_only else "mode=rw"
         uri = f"{path.absolute().as_uri()}?{mode}"
-        connection = sqlite3.connect(uri, uri=True, timeout=60, check_same_thread=False, isolation_level=None)
-        if not read_only:
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=NORMAL")
+        connection = sqlite3.connect(uri, uri=True, timeout=_WAIT, check_same_thread=False, isolation_level=None)
+        if mode == "mode=rw":
+            _logged(connection).execute("PRAGMA synchronous=NORMAL")
         return connection
 
     return made
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """Another one after the file was written to; () without a file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return (status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def _logged(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """With a write-ahead log, which the file keeps from then on.
+
+    SQLite does not wait for others here, whatever the time-out: each holds what another who asks the same waits for.
+    """
+    end = time.monotonic() + _WAIT
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                connection.close()
+                raise
+            time.sleep(0.01)
+        else:
+            return connection
 
 
 def _place(fresh: Path, path: Path) -> None:

@@ -19,7 +19,7 @@ from arena.episode import Episode
 from arena.tournaments import counts, leases, scanning, tables, totals
 from arena.tournaments.conduct import conduct_of
 from arena.tournaments.config import Tournament
-from arena.tournaments.database import Database, OldSchemaError, StoreError, first_line
+from arena.tournaments.database import ChangedError, Database, OldSchemaError, StoreError, first_line
 from arena.tournaments.history import Result
 from arena.tournaments.integrity import agreed, check_same, check_schema, check_whole, key_of, played
 from arena.tournaments.postgres import Postgres, without_password
@@ -97,6 +97,11 @@ class Store(Reader):
         return store
 
     @classmethod
+    def _check(cls, database: Database, tournament: Tournament) -> None:
+        with cls._opened(database, whole=True) as seen:
+            seen._guarded(lambda: check_same(seen._connection, database.name, tournament))
+
+    @classmethod
     def resume(cls, run: str | Path, tournament: Tournament) -> Self:
         """Open to play on, or begin a new one; at the tournament's `store`, if it names one.
 
@@ -106,13 +111,17 @@ class Store(Reader):
         database = database_of(run, tournament.store)
         if not database.exists():
             database.create()
-        try:
-            seen = cls._opened(database, whole=True)
-        except OldSchemaError:
-            database.migrate()
-            seen = cls._opened(database, whole=True)
-        with seen:
-            seen._guarded(lambda: check_same(seen._connection, database.name, tournament))
+        for again in (True, True, False):
+            try:
+                cls._check(database, tournament)
+                break
+            except OldSchemaError:
+                if not again:
+                    raise
+                database.migrate()
+            except ChangedError:  # by another run of it, which has begun just now
+                if not again:
+                    raise
         store = cls(database, read_only=False)
         with store._errors():
             store._write(lambda _: store._register(tournament))
