@@ -1,6 +1,7 @@
 """The match loop against time: deadlines, answers that do not come, teardown, cancellation."""
 
 import asyncio
+import threading
 import time
 from random import Random
 from typing import Any, ClassVar
@@ -99,8 +100,10 @@ class Door(LiveGame):
 class Stuck(Door):
     """Hangs when it is closed."""
 
+    let_go = threading.Event()
+
     def close(self) -> None:
-        time.sleep(5)
+        Stuck.let_go.wait(60)
 
 
 def test_a_live_game_is_closed_whatever_its_end() -> None:
@@ -120,8 +123,9 @@ def test_a_live_game_is_closed_whatever_its_end() -> None:
 def test_the_deadline_covers_teardown_too() -> None:
     start = time.monotonic()
     episode = asyncio.run(play(Stuck, ["first"], deadline=0.1))
-    assert time.monotonic() - start < 4
+    assert time.monotonic() - start < 50, "who closes still hangs"
     assert episode.outcome == "void"
+    Stuck.let_go.set()
 
 
 def test_a_match_that_is_cancelled_is_cancelled() -> None:

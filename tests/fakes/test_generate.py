@@ -275,11 +275,11 @@ def test_the_answer_is_told_what_was_asked() -> None:
     asked(test, FakeSGLang(answer))
 
 
-def test_latency_is_kept_and_repeats_by_seed() -> None:
+def test_latency_is_kept() -> None:
     async def test() -> None:
-        async with asking(FakeSGLang(latency=0.05)) as ask:
+        async with asking(FakeSGLang(latency=0.5)) as ask:
             began = time.perf_counter()
             await asyncio.gather(*(ask.generate("x") for _ in range(5)))
-            assert 0.05 <= time.perf_counter() - began < 0.25
+            assert 0.5 <= time.perf_counter() - began < 2.4, "five at once, not one after the other"
 
     asyncio.run(test())
