@@ -115,13 +115,11 @@ class Store(Reader):
             try:
                 cls._check(database, tournament)
                 break
-            except OldSchemaError:
+            except (OldSchemaError, ChangedError) as error:  # changed by another run of it, which has begun just now
                 if not again:
                     raise
-                database.migrate()
-            except ChangedError:  # by another run of it, which has begun just now
-                if not again:
-                    raise
+                if isinstance(error, OldSchemaError):
+                    database.migrate()
         store = cls(database, read_only=False)
         with store._errors():
             store._write(lambda _: store._register(tournament))
